@@ -1,0 +1,23 @@
+//! pipetop: a live dashboard profiler for image-inference pipelines.
+//!
+//! One ring, one direction:
+//!
+//! ```text
+//!            Command (set a knob, stop)
+//!  ┌──────────────────────────────────────────────────────────────────┐
+//!  ▼                                                                  │
+//! pipeline ─ threads write their own cells ─► probe ─► profile ─► Snapshot ─► tui · report
+//! load → preprocess → infer → decode → respond
+//! ```
+//!
+//! | room | its duty |
+//! |---|---|
+//! | [`probe`] | clocks, histograms, thread states, instrumented locks and queues |
+//! | [`pipeline`] | the measured stages, their knobs, the queues between them |
+//! | [`profile`] | sampling into snapshots, windows between them, the stage that limits |
+//!
+//! A room uses only rooms above it in this table.
+
+pub mod pipeline;
+pub mod probe;
+pub mod profile;

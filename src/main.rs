@@ -1,0 +1,3 @@
+//! The command `pipetop`.
+
+fn main() {}

@@ -1,0 +1,103 @@
+//! Engines: what turns a batch of pixels into logits.
+
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+use crate::probe::clock::Nanos;
+
+/// The inference engine of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineInfo {
+    /// `rten`, `null` or `emulated`.
+    pub kind: String,
+    /// The model's name.
+    pub model: String,
+    /// What to call it on screen: `rten on CPU`, `emulated 2000 img/s`.
+    pub name: String,
+    /// Side of the square input in pixels.
+    pub side: u32,
+    /// Classes that the model tells apart; 0 where it predicts nothing.
+    pub classes: usize,
+    /// Whether a device apart from the CPU does the work (a real or an emulated one).
+    pub device: bool,
+}
+
+/// What an engine wants of each picture: the shorter side is resized to `short_side`, the middle
+/// `side` × `side` is cut out, and each value becomes (x − mean) / std, RGB, planes one after another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InputSpec {
+    /// Side of the square input in pixels.
+    pub side: u32,
+    /// Length to which the shorter side is resized, in pixels; at least `side`.
+    pub short_side: u32,
+    /// What is subtracted, by channel, on a scale of 0 to 255.
+    pub mean: [f32; 3],
+    /// By what is then divided, by channel, on a scale of 0 to 255.
+    pub std: [f32; 3],
+}
+
+impl InputSpec {
+    /// Values of one picture: 3 × side × side.
+    pub const fn values(&self) -> usize {
+        3 * self.side as usize * self.side as usize
+    }
+}
+
+/// Pixels of a batch, f32, N × 3 × side × side, normalised; shared since a ready batch may be replayed.
+pub type Pixels = Arc<dyn AsRef<[f32]> + Send + Sync>;
+
+/// What an engine made of a batch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// Logits, images × classes, one image after another.
+    Logits(Vec<f32>),
+    /// The batch was taken and nothing predicted, as [`EngineInfo::classes`] = 0 says.
+    Nothing,
+}
+
+/// Why a batch came to nothing; the text is for the person who runs the pipeline.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct EngineError(pub String);
+
+/// A batch that is under way.
+pub trait Ticket: Send {
+    /// Blocks until the batch is done. An engine without a device computes in here, on the calling
+    /// thread; one with a device sleeps.
+    ///
+    /// # Errors
+    /// Where the engine failed on this batch; its images then count as failed.
+    fn wait(self: Box<Self>) -> Result<Output, EngineError>;
+}
+
+/// An inference engine: submit → ticket → wait, so that several batches are in flight.
+pub trait Engine: Send + Sync {
+    /// Its name, model and kind.
+    fn info(&self) -> &EngineInfo;
+
+    /// What it wants of each picture.
+    fn input(&self) -> &InputSpec;
+
+    /// Names of the classes, by index; as many as [`EngineInfo::classes`].
+    fn class_names(&self) -> Arc<[String]>;
+
+    /// Hands over the first `images` pictures of `pixels`; returns at once.
+    ///
+    /// # Errors
+    /// Where the batch cannot be taken.
+    fn submit(&self, pixels: Pixels, images: usize) -> Result<Box<dyn Ticket>, EngineError>;
+
+    /// Time during which the device had work so far, where there is a device.
+    fn device_busy(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// Starts a thread of that name for `body`, an infer worker's whole life, where the engine's own
+    /// computing on the calling thread is cheapest.
+    ///
+    /// # Errors
+    /// Where the system has no thread to give.
+    fn spawn_worker(&self, name: String, body: Box<dyn FnOnce() + Send>) -> std::io::Result<()> {
+        std::thread::Builder::new().name(name).spawn(body).map(drop)
+    }
+}

@@ -1,0 +1,8 @@
+//! The measuring room: clocks, histograms, thread states, instrumented locks and queues.
+//!
+//! Nothing in here knows the pipeline or the screen. Writers are the measured threads themselves,
+//! each into its own cells; the sampler only reads.
+
+pub mod clock;
+pub mod histogram;
+pub mod state;

@@ -1,0 +1,5 @@
+//! What the measurements mean: snapshots, windows between two of them, history, the stage that limits.
+
+pub mod limit;
+pub mod snapshot;
+pub mod window;

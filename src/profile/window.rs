@@ -1,0 +1,293 @@
+//! The difference of two snapshots: rates, shares and quantiles of the time between them.
+
+use super::snapshot::{LaneSample, QueueSample, Snapshot, StageSample, ThreadSample, Wait, Waits};
+use crate::pipeline::Stage;
+use crate::probe::clock::Nanos;
+use crate::probe::histogram::Histogram;
+
+/// The time between two snapshots of one run.
+#[derive(Clone, Copy, Debug)]
+pub struct Window<'a> {
+    from: &'a Snapshot,
+    to: &'a Snapshot,
+}
+
+/// Where a thread's time went, in shares of the window that sum to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Shares {
+    /// On a CPU.
+    pub running: f64,
+    /// Wanted a CPU and had none.
+    pub runnable: f64,
+    /// Declared waits, scaled where they overlap with the run queue.
+    pub waits: [f64; Wait::ALL.len()],
+    /// Blocked, unexplained.
+    pub other: f64,
+    /// By how much the declared waits exceeded the blocked time: scaled away above.
+    pub overlap: f64,
+}
+
+impl Shares {
+    /// The share of one wait.
+    pub const fn wait(&self, wait: Wait) -> f64 {
+        self.waits[wait as usize]
+    }
+
+    /// All shares together: 1, but for rounding.
+    pub fn sum(&self) -> f64 {
+        self.running + self.runnable + self.waits.iter().sum::<f64>() + self.other
+    }
+}
+
+/// Where `window` nanoseconds of a thread went, given its CPU time, run-queue time and declared
+/// waits in it.
+///
+/// A wait timed by the wall clock contains the wake-up's time in the run queue, so plain sums exceed
+/// the window: running = c, runnable = min(r, W − c), the blocked rest B = W − running − runnable;
+/// where the waits exceed B they are scaled to it, and the excess is published as `overlap`.
+pub fn join(window: Nanos, cpu: Nanos, run_queue: Nanos, waits: &Waits) -> Shares {
+    if window == 0 {
+        return Shares::default();
+    }
+    let whole = window as f64;
+    let running = (cpu as f64).min(whole);
+    let runnable = (run_queue as f64).min(whole - running);
+    let blocked = whole - running - runnable;
+    let declared: f64 = waits.iter().map(|&w| w as f64).sum();
+    let scale = if declared > blocked { blocked / declared } else { 1.0 };
+    Shares {
+        running: running / whole,
+        runnable: runnable / whole,
+        waits: waits.map(|w| w as f64 * scale / whole),
+        other: (blocked - declared).max(0.0) / whole,
+        overlap: (declared - blocked).max(0.0) / whole,
+    }
+}
+
+impl<'a> Window<'a> {
+    /// The time from `from` to `to`, two snapshots of one run in this order.
+    pub const fn between(from: &'a Snapshot, to: &'a Snapshot) -> Self {
+        Self { from, to }
+    }
+
+    /// The earlier snapshot.
+    pub const fn from(&self) -> &'a Snapshot {
+        self.from
+    }
+
+    /// The later snapshot.
+    pub const fn to(&self) -> &'a Snapshot {
+        self.to
+    }
+
+    /// Its length.
+    pub const fn nanos(&self) -> Nanos {
+        self.to.at.saturating_sub(self.from.at)
+    }
+
+    /// Its length in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.nanos() as f64 / 1e9
+    }
+
+    /// A count a second, or `None` in an empty window.
+    pub fn rate(&self, from: u64, to: u64) -> Option<f64> {
+        let seconds = self.seconds();
+        (seconds > 0.0).then(|| to.saturating_sub(from) as f64 / seconds)
+    }
+
+    /// Images predicted a second.
+    pub fn throughput(&self) -> Option<f64> {
+        self.rate(self.from.items.predicted, self.to.items.predicted)
+    }
+
+    /// Encoded bytes read a second.
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        self.rate(self.from.items.bytes, self.to.items.bytes)
+    }
+
+    /// Latency of the images predicted in the window.
+    pub fn latency(&self) -> Histogram {
+        self.to.latency.since(&self.from.latency)
+    }
+
+    /// A stage at both ends.
+    fn stage(&self, stage: Stage) -> Option<(&'a StageSample, &'a StageSample)> {
+        Some((self.from.stage(stage)?, self.to.stage(stage)?))
+    }
+
+    /// Images a second that left a stage.
+    pub fn stage_rate(&self, stage: Stage) -> Option<f64> {
+        let (from, to) = self.stage(stage)?;
+        self.rate(from.done, to.done)
+    }
+
+    /// Service times of a stage in the window.
+    pub fn service(&self, stage: Stage) -> Option<Histogram> {
+        let (from, to) = self.stage(stage)?;
+        Some(to.service.since(&from.service))
+    }
+
+    /// Share of the window in which the stage's device had work, where it has a device.
+    pub fn device_busy(&self, stage: Stage) -> Option<f64> {
+        let (from, to) = self.stage(stage)?;
+        let busy = to.device_busy?.saturating_sub(from.device_busy?);
+        (self.nanos() > 0).then(|| (busy as f64 / self.nanos() as f64).min(1.0))
+    }
+
+    /// (running + runnable) / (time − parked) over a stage's threads; `None` where no thread of it
+    /// could be measured. Load has lanes in place of threads: the share of their time in a read.
+    pub fn busy(&self, stage: Stage) -> Option<f64> {
+        let (mut work, mut time) = (0.0, 0.0);
+        if stage == Stage::Load {
+            for lane in &self.to.lanes {
+                let shares = self.lane(lane);
+                work += shares[Wait::Io as usize] + shares[Wait::Delay as usize];
+                time += 1.0 - shares[Wait::Parked as usize];
+            }
+        } else {
+            let group = super::snapshot::Group::Stage(stage);
+            for thread in self.to.threads.iter().filter(|thread| thread.group == group) {
+                if let Some((length, shares)) = self.thread(thread) {
+                    let length = length as f64;
+                    work += (shares.running + shares.runnable) * length;
+                    time += (1.0 - shares.wait(Wait::Parked)) * length;
+                }
+            }
+        }
+        (time > 0.0).then(|| work / time)
+    }
+
+    /// How long a thread was measured in the window, and where that time went; `None` where the
+    /// thread is not registered or its CPU time could not be read.
+    pub fn thread(&self, to: &ThreadSample) -> Option<(Nanos, Shares)> {
+        let from = self.from.threads.iter().find(|from| from.tid == to.tid && from.name == to.name);
+        let start = from.map_or(to.since, |_| self.from.at);
+        let length = self.to.at.checked_sub(start).filter(|&length| length > 0)?;
+        let zero = [0; Wait::ALL.len()];
+        let waits_before = from.map_or(Some(zero), |from| from.waits)?;
+        let mut waits = to.waits?;
+        for (now, before) in waits.iter_mut().zip(waits_before) {
+            *now = now.saturating_sub(before);
+        }
+        let cpu = to.cpu?.saturating_sub(from.map_or(Some(0), |from| from.cpu)?);
+        // Without schedstat the run queue can't be told from being blocked: it stays in `other`.
+        let before = from.map_or(Some(0), |from| from.runnable).unwrap_or_default();
+        let run_queue = to.runnable.unwrap_or_default().saturating_sub(before);
+        Some((length, join(length, cpu, run_queue, &waits)))
+    }
+
+    /// CPU time of a thread as a share of the window; `None` where it could not be read.
+    pub fn thread_cpu(&self, to: &ThreadSample) -> Option<f64> {
+        let from = self.from.threads.iter().find(|from| from.tid == to.tid && from.name == to.name);
+        let start = from.map_or(to.since, |_| self.from.at);
+        let length = self.to.at.checked_sub(start).filter(|&length| length > 0)?;
+        let cpu = to.cpu?.saturating_sub(from.map_or(Some(0), |from| from.cpu)?);
+        Some(cpu as f64 / length as f64)
+    }
+
+    /// A thread's images a second.
+    pub fn thread_rate(&self, to: &ThreadSample) -> Option<f64> {
+        let from = self.from.threads.iter().find(|from| from.tid == to.tid && from.name == to.name);
+        self.rate(from.map_or(0, |from| from.items), to.items)
+    }
+
+    /// Where a lane's time went, by [`Wait`]; the rest is between two waits.
+    pub fn lane(&self, to: &LaneSample) -> [f64; Wait::ALL.len()] {
+        let from = self.from.lanes.iter().find(|from| from.name == to.name);
+        let start = from.map_or(to.since, |_| self.from.at);
+        let length = self.to.at.saturating_sub(start).max(1) as f64;
+        std::array::from_fn(|i| {
+            let waited = to.waits[i].saturating_sub(from.map_or(0, |from| from.waits[i]));
+            (waited as f64 / length).min(1.0)
+        })
+    }
+
+    fn queue(&self, name: &str) -> Option<(&'a QueueSample, &'a QueueSample)> {
+        Some((self.from.queue(name)?, self.to.queue(name)?))
+    }
+
+    /// Mean depth of a queue.
+    pub fn queue_depth(&self, name: &str) -> Option<f64> {
+        let (from, to) = self.queue(name)?;
+        let area = to.depth_time.saturating_sub(from.depth_time);
+        (self.nanos() > 0).then(|| area as f64 / self.nanos() as f64)
+    }
+
+    /// Share of the window in which a queue had something ready to be taken.
+    pub fn queue_ready(&self, name: &str) -> Option<f64> {
+        let (from, to) = self.queue(name)?;
+        let ready = to.ready_time.saturating_sub(from.ready_time);
+        (self.nanos() > 0).then(|| (ready as f64 / self.nanos() as f64).min(1.0))
+    }
+
+    /// Share of the window in which a queue had no room.
+    pub fn queue_full(&self, name: &str) -> Option<f64> {
+        let (from, to) = self.queue(name)?;
+        let full = to.full_time.saturating_sub(from.full_time);
+        (self.nanos() > 0).then(|| (full as f64 / self.nanos() as f64).min(1.0))
+    }
+
+    /// CPU of the machine, as a share of all its CPUs.
+    pub fn host_cpu(&self) -> Option<f64> {
+        let (from, to) = (self.from.host?, self.to.host?);
+        let busy = to.cpu_busy.saturating_sub(from.cpu_busy) as f64;
+        (self.nanos() > 0 && to.cpus > 0)
+            .then(|| (busy / self.nanos() as f64 / f64::from(to.cpus)).min(1.0))
+    }
+
+    /// CPU of pipetop's own threads, in cores.
+    pub fn own_cpu(&self) -> Option<f64> {
+        let used = self.to.own.cpu?.saturating_sub(self.from.own.cpu?);
+        (self.nanos() > 0).then(|| used as f64 / self.nanos() as f64)
+    }
+
+    /// CPU of the whole process, in cores.
+    pub fn process_cpu(&self) -> Option<f64> {
+        let used = self.to.own.process_cpu?.saturating_sub(self.from.own.process_cpu?);
+        (self.nanos() > 0).then(|| used as f64 / self.nanos() as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(of: &[(Wait, Nanos)]) -> Waits {
+        let mut waits = [0; Wait::ALL.len()];
+        for &(wait, time) in of {
+            waits[wait as usize] = time;
+        }
+        waits
+    }
+
+    #[test]
+    fn time_without_overlap_is_as_declared_and_the_rest_is_other() {
+        let shares = join(1000, 500, 100, &waits(&[(Wait::Starved, 250), (Wait::Lock, 50)]));
+        assert!((shares.running - 0.5).abs() < 1e-12);
+        assert!((shares.runnable - 0.1).abs() < 1e-12);
+        assert!((shares.wait(Wait::Starved) - 0.25).abs() < 1e-12);
+        assert!((shares.wait(Wait::Lock) - 0.05).abs() < 1e-12);
+        assert!((shares.other - 0.1).abs() < 1e-12);
+        assert!(shares.overlap.abs() < 1e-12);
+        assert!((shares.sum() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn overlapping_waits_are_scaled_and_the_excess_is_published() {
+        let shares = join(1000, 500, 300, &waits(&[(Wait::Starved, 300), (Wait::Gpu, 100)]));
+        assert!((shares.wait(Wait::Starved) - 0.15).abs() < 1e-12);
+        assert!((shares.wait(Wait::Gpu) - 0.05).abs() < 1e-12);
+        assert!((shares.overlap - 0.2).abs() < 1e-12);
+        assert!((shares.sum() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn more_cpu_or_run_queue_time_than_the_window_has_never_goes_negative() {
+        for (cpu, queue) in [(1500, 0), (900, 900), (0, 5000), (1000, 1000)] {
+            let shares = join(1000, cpu, queue, &waits(&[(Wait::Io, 400)]));
+            assert!((shares.sum() - 1.0).abs() < 1e-12);
+            assert!(shares.other >= 0.0 && shares.wait(Wait::Io) >= 0.0 && shares.runnable >= 0.0);
+        }
+    }
+}
