@@ -203,7 +203,12 @@ impl<T> Drop for Guard<'_, T> {
 /// A condition to wait for with a [`Guard`]; the wait is booked as the class that the caller names,
 /// never as lock wait.
 #[derive(Debug, Default)]
-pub struct Condvar(std::sync::Condvar);
+pub struct Condvar {
+    inner: std::sync::Condvar,
+    /// How many wait: changed under the mutex, so that who changed the state under it and finds
+    /// nobody here can spare the system call.
+    waiting: AtomicU32,
+}
 
 impl Condvar {
     /// Waits until notified (or woken without cause).
@@ -227,22 +232,28 @@ impl Condvar {
         let left = std::time::Duration::from_nanos(until.saturating_sub(clock::now()));
         guard.stats.released(guard.held_since.take());
         let inner = guard.inner.take().expect(HELD);
+        self.waiting.fetch_add(1, Ordering::Relaxed);
         let inner = state::waiting(as_what, || {
-            self.0.wait_timeout(inner, left).unwrap_or_else(PoisonError::into_inner).0
+            self.inner.wait_timeout(inner, left).unwrap_or_else(PoisonError::into_inner).0
         });
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
         guard.inner = Some(inner);
         guard.held_since = guard.stats.acquired();
         guard
     }
 
-    /// Wakes one.
+    /// Wakes one. The state that it waits for was changed under the mutex, which may be free by now.
     pub fn notify_one(&self) {
-        self.0.notify_one();
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            self.inner.notify_one();
+        }
     }
 
-    /// Wakes all.
+    /// Wakes all, likewise.
     pub fn notify_all(&self) {
-        self.0.notify_all();
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            self.inner.notify_all();
+        }
     }
 }
 

@@ -180,6 +180,15 @@ pub fn waiting<R>(wait: Wait, body: impl FnOnce() -> R) -> R {
     body()
 }
 
+/// Sets the calling thread's state for good (`None`: working), for hooks that have no scope.
+pub fn set(state: Option<Wait>) {
+    CURRENT.with_borrow(|cell| {
+        if let Some(cell) = cell {
+            cell.enter(state, clock::now());
+        }
+    });
+}
+
 /// Counts images finished by the calling thread.
 pub fn add_items(n: u64) {
     CURRENT.with_borrow(|cell| {
