@@ -3,8 +3,10 @@
 //! The pipeline never knows who watches: it writes its own cells (see [`crate::probe`]) and obeys
 //! [`Command`](knobs::Command)s, whoever sends them.
 
+pub mod failure;
 pub mod infer;
 pub mod knobs;
+pub mod preprocess;
 pub mod source;
 
 use serde::{Deserialize, Serialize};
