@@ -3,6 +3,7 @@
 //! The pipeline never knows who watches: it writes its own cells (see [`crate::probe`]) and obeys
 //! [`Command`](knobs::Command)s, whoever sends them.
 
+pub mod decode;
 pub mod infer;
 pub mod knobs;
 pub mod source;
