@@ -92,7 +92,13 @@ pub struct Reservation<'a> {
 
 impl Batches {
     /// An empty queue for pictures of `values` f32, holding up to `capacity` batches of `size`.
-    pub fn new(registry: &Registry, values: usize, capacity: usize, size: usize, max_delay: Duration) -> Self {
+    pub fn new(
+        registry: &Registry,
+        values: usize,
+        capacity: usize,
+        size: usize,
+        max_delay: Duration,
+    ) -> Self {
         let inner = Inner {
             building: VecDeque::new(),
             ready: VecDeque::new(),
@@ -177,7 +183,8 @@ impl Batches {
     fn settle(&self, mut inner: Guard<'_, Inner>) {
         inner.complete();
         inner.note();
-        let (work, room) = (!inner.ready.is_empty() || inner.next_due().is_some(), inner.has_room());
+        let (work, room) =
+            (!inner.ready.is_empty() || inner.next_due().is_some(), inner.has_room());
         drop(inner);
         if work {
             self.ready.notify_one();
@@ -306,9 +313,7 @@ impl Inner {
     /// Whether somebody who waits for a slot would get one, or an end.
     fn has_room(&self) -> bool {
         let free = |building: &Building| !building.sealed && building.filling.free() > 0;
-        self.closed
-            || (self.depth() as u64) < self.track.capacity
-            || self.building.iter().any(free)
+        self.closed || (self.depth() as u64) < self.track.capacity || self.building.iter().any(free)
     }
 
     fn note(&mut self) {
@@ -366,7 +371,8 @@ impl Inner {
                     self.ready.push_back(building.into_batch());
                 } else if building.filling.slots() == self.size {
                     // All its images failed.
-                    self.spare.push(Full::reuse(Arc::new(building.filling.freeze())).expect("unshared"));
+                    self.spare
+                        .push(Full::reuse(Arc::new(building.filling.freeze())).expect("unshared"));
                 }
             } else {
                 index += 1;

@@ -137,7 +137,8 @@ impl Shared {
         let epoch = self.knobs.epoch();
         let first = self.counters.tickets.fetch_add(items.len() as u64, Ordering::AcqRel);
         for (index, item) in (first..).zip(items) {
-            let times = Times { read: now, loaded: now, taken: now, filled: now, ..Times::default() };
+            let times =
+                Times { read: now, loaded: now, taken: now, filled: now, ..Times::default() };
             *item = Item { index, input: item.input, epoch, origin: now, times };
         }
     }

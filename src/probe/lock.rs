@@ -215,8 +215,11 @@ impl Condvar {
     pub fn wait<'a, T>(&self, mut guard: Guard<'a, T>, as_what: Wait) -> Guard<'a, T> {
         guard.stats.released(guard.held_since.take());
         let inner = guard.inner.take().expect(HELD);
-        let inner =
-            state::waiting(as_what, || self.0.wait(inner).unwrap_or_else(PoisonError::into_inner));
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let inner = state::waiting(as_what, || {
+            self.inner.wait(inner).unwrap_or_else(PoisonError::into_inner)
+        });
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
         guard.inner = Some(inner);
         guard.held_since = guard.stats.acquired();
         guard

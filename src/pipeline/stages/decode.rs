@@ -1,7 +1,7 @@
 //! Decode: one thread turns logits into the best classes.
 
 use crate::pipeline::Stage;
-use crate::pipeline::decode::{Prediction, softmax_top};
+use crate::pipeline::decode::top_k_into;
 use crate::pipeline::infer::Output;
 use crate::pipeline::item::{Answer, Inferred, Predicted};
 use crate::pipeline::shared::Shared;
@@ -10,7 +10,7 @@ use crate::probe::queue::Popped;
 use crate::probe::state;
 
 /// Classes kept of each image.
-pub(in crate::pipeline) const TOP: usize = 5;
+const TOP: usize = 5;
 
 /// The thread's life.
 pub(in crate::pipeline) fn work(shared: &Shared) {
@@ -27,13 +27,16 @@ pub(in crate::pipeline) fn work(shared: &Shared) {
 /// One batch.
 fn one(shared: &Shared, batch: Inferred) {
     let classes = shared.engine.info().classes;
+    let probabilities = shared.engine.outputs_probabilities();
     let mut predicted = Vec::with_capacity(batch.items.len());
     for (index, item) in batch.items.into_iter().enumerate() {
         let start = clock::now();
         let top = match &batch.output {
             Output::Logits(logits) => {
                 let logits = logits.chunks_exact(classes.max(1)).nth(index).unwrap_or_default();
-                best(shared, logits)
+                let mut top = Vec::with_capacity(TOP);
+                top_k_into(logits, TOP, probabilities, &mut top);
+                top
             }
             Output::Nothing => Vec::new(),
         };
@@ -44,8 +47,4 @@ fn one(shared: &Shared, batch: Inferred) {
     state::add_items(predicted.len() as u64);
     // A closed queue means that the run was given up.
     let _ = shared.answers.push(Answer::Predicted(predicted));
-}
-
-fn best(_shared: &Shared, logits: &[f32]) -> Vec<Prediction> {
-    softmax_top(logits, TOP)
 }

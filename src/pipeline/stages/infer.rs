@@ -18,8 +18,9 @@ use crate::probe::state::{self, Wait};
 pub(in crate::pipeline) fn start(shared: &Arc<Shared>, index: usize) -> std::io::Result<()> {
     shared.inferring.fetch_add(1, Ordering::AcqRel);
     let worker = Arc::clone(shared);
-    let started =
-        shared.engine.spawn_worker(format!("infer-{index}"), Box::new(move || work(&worker, index)));
+    let started = shared
+        .engine
+        .spawn_worker(format!("infer-{index}"), Box::new(move || work(&worker, index)));
     if started.is_err() {
         shared.inferring.fetch_sub(1, Ordering::AcqRel);
     }

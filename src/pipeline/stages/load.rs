@@ -26,7 +26,10 @@ thread_local! {
 
 /// The runtime beneath the lanes: `workers` threads that drive the tasks, and blocking threads for
 /// the reads. All are registered as they start.
-pub(in crate::pipeline) fn runtime(registry: &Arc<Registry>, workers: usize) -> std::io::Result<Runtime> {
+pub(in crate::pipeline) fn runtime(
+    registry: &Arc<Registry>,
+    workers: usize,
+) -> std::io::Result<Runtime> {
     let registry = Arc::clone(registry);
     let started = AtomicUsize::new(0);
     Builder::new_multi_thread()
@@ -84,7 +87,8 @@ async fn wait_for_admission(shared: &Shared, lane: &Lane, index: usize) {
     let over = || shared.stopping.load(Ordering::SeqCst);
     while !shared.lane_admitted(index) && !over() {
         lane.cell.enter(Some(Wait::Parked), clock::now());
-        changed_or(shared, Duration::from_millis(50), || shared.lane_admitted(index) || over()).await;
+        changed_or(shared, Duration::from_millis(50), || shared.lane_admitted(index) || over())
+            .await;
     }
     lane.cell.enter(None, clock::now());
 }
@@ -131,7 +135,11 @@ async fn arrival(shared: &Shared, lane: &Lane, index: usize) -> Arrival {
 }
 
 /// The emulated delay, then the read.
-async fn delay_and_read(shared: &Arc<Shared>, lane: &Lane, item: Item) -> Result<Bytes, ImageError> {
+async fn delay_and_read(
+    shared: &Arc<Shared>,
+    lane: &Lane,
+    item: Item,
+) -> Result<Bytes, ImageError> {
     emulated_delay(shared, lane, item.times.read).await;
     let input = item.input;
     let path = match shared.source.entry(input) {

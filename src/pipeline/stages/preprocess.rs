@@ -14,7 +14,9 @@ use crate::probe::queue::Popped;
 use crate::probe::state;
 
 /// Starts the pool: every worker that the knob allows, those above its value parked.
-pub(in crate::pipeline) fn start(shared: &Arc<Shared>) -> Result<rayon::ThreadPool, rayon::ThreadPoolBuildError> {
+pub(in crate::pipeline) fn start(
+    shared: &Arc<Shared>,
+) -> Result<rayon::ThreadPool, rayon::ThreadPoolBuildError> {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(MAX_THREADS as usize)
         .thread_name(|index| format!("prep-{index}"))
@@ -32,7 +34,8 @@ fn work(shared: &Shared, index: usize) {
     gate.pass(index);
     // One that was never needed does not appear in the list of threads.
     if !gate.is_open() {
-        let _registered = shared.registry.register(&format!("prep-{index}"), Stage::Preprocess.name());
+        let _registered =
+            shared.registry.register(&format!("prep-{index}"), Stage::Preprocess.name());
         let mut preprocessor = Preprocessor::new(shared.engine.input(), shared.max_pixels);
         loop {
             gate.pass(index);
@@ -92,4 +95,3 @@ fn fill(
     slot.fill(*item);
     Some(Ok(looked + item.times.filled.saturating_sub(start)))
 }
-
