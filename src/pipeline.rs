@@ -13,6 +13,7 @@ pub mod infer;
 pub mod item;
 pub mod knobs;
 pub mod ledger;
+pub mod observe;
 pub mod preprocess;
 mod shared;
 pub mod slab;

@@ -429,6 +429,9 @@ impl Building {
 
 impl Reservation<'_> {
     /// The picture's values in the batch.
+    ///
+    /// # Panics
+    /// Never: a reservation holds its slot until it ends.
     pub fn pixels(&mut self) -> &mut [f32] {
         self.slot.as_mut().expect("a reservation holds its slot until it ends").pixels()
     }

@@ -185,7 +185,7 @@ pub struct KnobChange {
 }
 
 /// What changes a running pipeline.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Command {
     /// Turn a knob.
     Set(KnobId, KnobValue),

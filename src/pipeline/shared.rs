@@ -10,7 +10,7 @@ use super::batches::Batches;
 use super::buffers::{Buffers, ByteCache};
 use super::infer::Engine;
 use super::item::{Answer, Inferred, Item, Loaded, Times};
-use super::knobs::{CACHES, KnobId, LiveKnobs};
+use super::knobs::{CACHES, KnobId, KnobValues, LiveKnobs, MAX_THREADS};
 use super::ledger::Ledger;
 use super::source::Source;
 use crate::probe::clock::{self, Nanos};
@@ -21,9 +21,16 @@ use crate::probe::queue::Queue;
 use crate::probe::registry::Registry;
 
 /// Batches between infer and decode.
-pub(super) const RESULTS_CAPACITY: usize = 16;
+const RESULTS_CAPACITY: usize = 16;
 /// Batches and failures between decode and respond.
-pub(super) const ANSWERS_CAPACITY: usize = 64;
+const ANSWERS_CAPACITY: usize = 64;
+
+/// What bounds a run.
+pub(super) struct Limits {
+    pub(super) once: bool,
+    pub(super) max_pixels: u64,
+    pub(super) cache_bytes: u64,
+}
 
 /// What the threads of one pipeline share.
 pub(super) struct Shared {
@@ -99,6 +106,58 @@ impl Counters {
 }
 
 impl Shared {
+    /// The parts of a pipeline that starts at `start`.
+    pub(super) fn new(
+        source: Source,
+        engine: Arc<dyn Engine>,
+        knobs: &KnobValues,
+        registry: &Arc<Registry>,
+        start: Nanos,
+        limits: &Limits,
+    ) -> Self {
+        let live = LiveKnobs::new(knobs);
+        let count = |id| live.int(id) as usize;
+        let mut arrivals = Arrivals::default();
+        arrivals.set_rate(live.arrival_rate(), start);
+        let batches = Batches::new(
+            registry,
+            engine.input().values(),
+            count(KnobId::QueueBatches),
+            count(KnobId::InferBatch),
+            live.millis(KnobId::InferMaxDelay),
+        );
+        let shared = Self {
+            loaded: Queue::new(registry, "loaded", count(KnobId::QueueLoaded)),
+            batches,
+            results: Queue::new(registry, "results", RESULTS_CAPACITY),
+            answers: Queue::new(registry, "answers", ANSWERS_CAPACITY),
+            preprocess_gate: Gate::new(
+                registry,
+                "gate.preprocess",
+                count(KnobId::PreprocessThreads),
+            ),
+            infer_gate: Gate::new(registry, "gate.infer", count(KnobId::InferThreads)),
+            buffers: Buffers::new(registry),
+            cache: ByteCache::new(source.len(), limits.cache_bytes),
+            arrivals: Mutex::new(registry, "arrivals", arrivals),
+            load_changed: Notify::new(),
+            ledger: Ledger::new(registry, start, knobs),
+            counters: Counters::default(),
+            once: limits.once,
+            max_pixels: limits.max_pixels,
+            stopping: AtomicBool::new(false),
+            reading: AtomicUsize::new(0),
+            preprocessing: AtomicUsize::new(MAX_THREADS as usize),
+            inferring: AtomicUsize::new(0),
+            registry: Arc::clone(registry),
+            knobs: live,
+            source,
+            engine,
+        };
+        shared.batches.set_replay(shared.cache_mode() == "batches");
+        shared
+    }
+
     /// Begins a read, if there is another image to read; its number and input are fixed now.
     /// [`Self::end_read`] must follow.
     pub(super) fn begin_read(&self, intended: Option<Nanos>) -> Option<Item> {

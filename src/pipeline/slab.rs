@@ -77,21 +77,29 @@ impl Filling {
     }
 
     /// Takes back a slot that was filled; returns its index.
+    ///
+    /// # Panics
+    /// Where the slot is another buffer's.
     pub fn filled(&mut self, slot: Slot) -> usize {
-        self.own(&slot);
+        let index = self.own(slot);
         self.out -= 1;
-        slot.index
+        index
     }
 
     /// Takes back a slot that was not filled: it can be handed out again.
+    ///
+    /// # Panics
+    /// Where the slot is another buffer's.
     pub fn unfilled(&mut self, slot: Slot) {
-        self.own(&slot);
+        let index = self.own(slot);
         self.out -= 1;
-        self.free.push(slot.index);
+        self.free.push(index);
     }
 
-    fn own(&self, slot: &Slot) {
-        assert!(Arc::ptr_eq(&self.buffer, &slot.buffer), "a slot goes back where it came from");
+    fn own(&self, slot: Slot) -> usize {
+        let Slot { buffer, index } = slot;
+        assert!(Arc::ptr_eq(&self.buffer, &buffer), "a slot goes back where it came from");
+        index
     }
 
     /// How many slots somebody holds.

@@ -212,6 +212,9 @@ pub struct Condvar {
 
 impl Condvar {
     /// Waits until notified (or woken without cause).
+    ///
+    /// # Panics
+    /// Never: a guard in the caller's hands holds its lock.
     pub fn wait<'a, T>(&self, mut guard: Guard<'a, T>, as_what: Wait) -> Guard<'a, T> {
         guard.stats.released(guard.held_since.take());
         let inner = guard.inner.take().expect(HELD);
@@ -226,6 +229,9 @@ impl Condvar {
     }
 
     /// Waits until notified or `until` has come, on the line of [`clock::now`].
+    ///
+    /// # Panics
+    /// Never: a guard in the caller's hands holds its lock.
     pub fn wait_until<'a, T>(
         &self,
         mut guard: Guard<'a, T>,

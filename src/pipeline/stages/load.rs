@@ -179,12 +179,13 @@ async fn emulated_delay(shared: &Shared, lane: &Lane, start: Nanos) {
     loop {
         let delay = shared.knobs.millis(KnobId::LoadDelay);
         let passed = Duration::from_nanos(clock::now().saturating_sub(start));
+        let left = delay.saturating_sub(passed);
         let stopping = || shared.stopping.load(Ordering::SeqCst);
-        if passed >= delay || stopping() {
+        if left.is_zero() || stopping() {
             return;
         }
         lane.cell.enter(Some(Wait::Delay), clock::now());
         let look = || shared.knobs.millis(KnobId::LoadDelay) != delay || stopping();
-        changed_or(shared, delay - passed, look).await;
+        changed_or(shared, left, look).await;
     }
 }

@@ -104,7 +104,8 @@ struct Line<'a> {
 
 #[derive(Serialize)]
 struct Class<'a> {
-    class: usize,
+    #[serde(rename = "class")]
+    index: usize,
     name: &'a str,
     p: f32,
 }
@@ -167,7 +168,7 @@ fn write_predicted(
     now: Nanos,
 ) -> std::io::Result<()> {
     let top = image.top.iter().map(|best| Class {
-        class: best.class,
+        index: best.class,
         name: names.get(best.class).map_or("", String::as_str),
         p: best.p,
     });
