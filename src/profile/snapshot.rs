@@ -296,9 +296,11 @@ pub struct GpuSample {
 /// The machine's CPU and memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostSample {
+    /// When the machine was looked at, since the start of the run: less often than samples are taken.
+    pub at: Nanos,
     /// Logical CPUs of the machine.
     pub cpus: u32,
-    /// Busy time of all its CPUs together, since the start of the run.
+    /// Busy time of all its CPUs together, from the start of the run to `at`.
     pub cpu_busy: Nanos,
     /// Memory in use, bytes.
     pub memory_used: u64,
