@@ -69,8 +69,13 @@ fn write_contact_sheet() {
     for index in 0..source.len() {
         let picture = image::load_from_memory(&bytes_of(&source, index)).unwrap();
         let small = picture.resize(156, 116, image::imageops::FilterType::Triangle).into_rgb8();
-        let (x, y) = (index as i64 % 8 * 160, index as i64 / 8 * 120);
-        image::imageops::replace(&mut sheet, &small, x, y);
+        let (x, y) = (index % 8 * 160, index / 8 * 120);
+        image::imageops::replace(
+            &mut sheet,
+            &small,
+            x.cast_signed() as i64,
+            y.cast_signed() as i64,
+        );
     }
     let path = std::env::temp_dir().join("pipetop-synthetic.png");
     sheet.save(&path).unwrap();
@@ -199,7 +204,7 @@ fn what_may_not_be_read_is_said() {
     let folder = folder_with(&[b"a.jpg", b"in/b.jpg"]);
     let (file, inner) = (folder.path().join("a.jpg"), folder.path().join("in"));
     for path in [&file, &inner] {
-        fs::set_permissions(path, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o000)).unwrap();
     }
     // Root may read everything.
     if fs::File::open(&file).is_err() {
