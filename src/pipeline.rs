@@ -4,8 +4,10 @@
 //! [`Command`](knobs::Command)s, whoever sends them.
 
 pub mod decode;
+pub mod failure;
 pub mod infer;
 pub mod knobs;
+pub mod preprocess;
 pub mod source;
 
 use serde::{Deserialize, Serialize};
