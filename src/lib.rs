@@ -18,6 +18,7 @@
 //!
 //! A room uses only rooms above it in this table.
 
+pub mod commands;
 pub mod pipeline;
 pub mod probe;
 pub mod profile;

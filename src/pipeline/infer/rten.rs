@@ -2,6 +2,7 @@
 
 use ::rten::{Model, NodeId, RunOptions, ThreadPool, Value, ValueView};
 use rten_tensor::Tensor;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
@@ -153,6 +154,16 @@ impl Network {
             .map(Tensor::into_data)
             .ok_or_else(|| EngineError("the model's output is not a float tensor".into()))
     }
+}
+
+thread_local! {
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is inside a run whose panic will be caught and become an [`EngineError`]: a
+/// panic hook need not take the screen down for it.
+pub fn guarded() -> bool {
+    GUARDED.get()
 }
 
 /// One run of a model over `pixels`, which are not copied.

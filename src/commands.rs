@@ -1,0 +1,3 @@
+//! What the subcommands do, apart from their command lines.
+
+pub mod classify;
