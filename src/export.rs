@@ -1,0 +1,5 @@
+//! What is left of a run: the report, as JSON for scripts and as text for people.
+
+pub mod json;
+pub mod report;
+pub mod text;
