@@ -2,4 +2,6 @@
 
 pub mod json;
 pub mod report;
+#[cfg(test)]
+mod sample;
 pub mod text;

@@ -361,3 +361,6 @@ const fn group_name(group: Group) -> &'static str {
         Group::Foreign => "foreign",
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use super::report::{Quantiles, Report, ShareReport, ThreadReport};
 use crate::pipeline::Stage;
+use crate::pipeline::knobs::KnobValue;
 use crate::profile::limit::Limit;
 use format::{clipped, count, ms, percent, rate, shown, wrapped};
 
@@ -15,6 +16,9 @@ pub const WIDTH: usize = 80;
 const BAR: usize = 30;
 /// The most threads that are listed; the JSON report has all.
 const MOST_THREADS: usize = 48;
+
+/// A space at which no line is broken.
+const UNBROKEN: char = '\u{a0}';
 
 /// With which characters the text is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,7 +137,7 @@ impl Text {
         };
         self.line("");
         for (index, line) in wrapped(&why, WIDTH - 8).into_iter().enumerate() {
-            self.line(format!("{:<7} {line}", if index == 0 { "limits" } else { "" }));
+            self.line(format!("{:<7} {line}", if index == 0 { "limit" } else { "" }));
         }
     }
 
@@ -226,10 +230,10 @@ impl Text {
         self.lanes(report);
         let legend: Vec<_> = glyphs(self.style.ascii)
             .iter()
-            .map(|(glyph, name, _)| format!("{glyph} {name}"))
+            .map(|(glyph, name, _)| format!("{glyph}{UNBROKEN}{name}"))
             .collect();
         for line in wrapped(&legend.join("  "), WIDTH) {
-            self.line(line);
+            self.line(line.replace(UNBROKEN, " "));
         }
     }
 
@@ -244,7 +248,7 @@ impl Text {
             percent(Some(sum / lanes as f64)).trim().to_owned()
         };
         self.line(format!(
-            "{lanes} load lanes, mean: io {}, delay {}, back-pressured {}, starved {}, parked {}",
+            "load lanes, mean of {lanes}: io {}, delay {}, back-pressured {}, starved {}, parked {}",
             mean(|s| s.io),
             mean(|s| s.delay),
             mean(|s| s.backpressured),
@@ -330,7 +334,12 @@ impl Text {
             .iter()
             .map(|(id, value)| {
                 let spec = id.spec();
-                format!("{:<20}{}", spec.name, format!("{value} {}", spec.unit).trim_end())
+                // "unlimited" stands alone, as do words.
+                let unit = match value {
+                    KnobValue::Rate(None) | KnobValue::Choice(..) => "",
+                    _ => spec.unit,
+                };
+                format!("{:<20}{}", spec.name, format!("{value} {unit}").trim_end())
             })
             .collect();
         for pair in knobs.chunks(2) {
@@ -433,3 +442,6 @@ fn bar(share: &ShareReport, ascii: bool) -> String {
     }
     glyphs.iter().zip(cells).flat_map(|((glyph, ..), n)| std::iter::repeat_n(*glyph, n)).collect()
 }
+
+#[cfg(test)]
+mod tests;
