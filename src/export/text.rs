@@ -247,14 +247,17 @@ impl Text {
             let sum: f64 = report.lanes.iter().map(|lane| share(&lane.share)).sum();
             percent(Some(sum / lanes as f64)).trim().to_owned()
         };
-        self.line(format!(
+        let line = format!(
             "load lanes, mean of {lanes}: io {}, delay {}, back-pressured {}, starved {}, parked {}",
             mean(|s| s.io),
             mean(|s| s.delay),
             mean(|s| s.backpressured),
             mean(|s| s.starved),
             mean(|s| s.parked)
-        ));
+        );
+        for line in wrapped(&line, WIDTH) {
+            self.line(line);
+        }
     }
 
     fn locks(&mut self, report: &Report) {
