@@ -18,7 +18,10 @@
 //!
 //! A room uses only rooms above it in this table.
 
+pub mod cli;
 pub mod commands;
+pub mod config;
+pub mod export;
 pub mod pipeline;
 pub mod probe;
 pub mod profile;

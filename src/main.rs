@@ -1,3 +1,45 @@
-//! The command `pipetop`.
+//! The command `pipetop`: reads the command line, calls one command, and maps its error to a message
+//! and an exit code.
 
-fn main() {}
+use std::io::Write;
+use std::process::ExitCode;
+
+use pipetop::cli::{Cli, Command};
+use pipetop::commands::{self, Exit, Failure};
+
+fn main() -> ExitCode {
+    let cli = match Cli::read(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help goes to stdout and fails quietly where nobody reads it.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage as u8));
+        }
+    };
+    match call(cli.command()) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            report(&failure);
+            failure.exit.into()
+        }
+    }
+}
+
+fn call(command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Doctor(args) => commands::doctor::run(args),
+        Command::Run(_) | Command::Classify(_) => Err(Failure::new("not linked in yet")),
+    }
+}
+
+/// The message first, then ways out; a closed stderr is nobody's loss.
+fn report(failure: &Failure) {
+    if failure.is_quiet() {
+        return;
+    }
+    let mut err = std::io::stderr().lock();
+    let _ = writeln!(err, "pipetop: {failure}");
+    for hint in &failure.hints {
+        let _ = writeln!(err, "  {hint}");
+    }
+}

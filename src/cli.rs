@@ -1,0 +1,308 @@
+//! The command line: what may be typed, and its help.
+//!
+//! Arguments are read here and nowhere else; what they mean together with the config file is
+//! settled in [`crate::config`]. Knob names, ranges and help come from [`KNOBS`].
+
+mod values;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::pipeline::knobs::{KNOBS, KnobId, KnobValue};
+
+pub use values::{EngineChoice, Setting, Sink};
+pub(crate) use values::{engine, pixels, sample_hz, triple};
+
+/// What follows every long help of a run.
+const EXAMPLES: &str = "\
+Examples:
+  pipetop                                   built-in images, live dashboard
+  pipetop photos/                           every image under a folder
+  pipetop run ./doctor                      a folder that is named like a command
+  pipetop --engine emulated:2000 -t 1       an accelerator that starves
+  pipetop --headless --duration 30s --json report.json
+  pipetop photos/ --once --json -           each image once, JSON alone on stdout
+
+Exit codes:
+  0  fine
+  1  nothing could be done
+  2  usage: a bad option, knob or config file
+  3  some inputs failed (with --once, and in classify)";
+
+/// Live terminal dashboard profiler for image-inference pipelines.
+///
+/// Runs a real load → preprocess → infer → decode → respond pipeline, shows which thread waits for
+/// what, and lets you turn its knobs while it runs. Without an argument it feeds built-in
+/// synthetic images to the built-in classifier.
+#[derive(Debug, Parser)]
+#[command(
+    name = "pipetop",
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = "Long help with all knobs, examples and exit codes: pipetop --help",
+    after_long_help = run_epilogue(),
+    max_term_width = 100
+)]
+pub struct Cli {
+    /// What to do; a run where none is named.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Arguments of a run where no command is named.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// What pipetop can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the pipeline: a dashboard, or a report with --headless (this is the default command)
+    #[command(after_long_help = run_epilogue())]
+    Run(Box<RunArgs>),
+    /// Name what is on each image: the five likeliest classes
+    Classify(Box<ClassifyArgs>),
+    /// Say what this machine has, and what to do about what is missing
+    Doctor(DoctorArgs),
+}
+
+/// Arguments of a run.
+#[derive(Args, Clone, Debug, Default)]
+pub struct RunArgs {
+    /// Images, or folders to search for images; built-in synthetic images where none is given
+    ///
+    /// What a file holds decides, not what it is called: JPEG, PNG, WebP, GIF (first frame), BMP
+    /// and TIFF. A path that is named like a command is written with `run`: pipetop run ./doctor
+    #[arg(value_name = "PATH", help_heading = "Input")]
+    pub paths: Vec<PathBuf>,
+    /// Read the paths from a file, one a line
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "synthetic"], help_heading = "Input")]
+    pub list: Option<PathBuf>,
+    /// How many built-in images to make
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), conflicts_with = "paths", help_heading = "Input")]
+    pub synthetic: Option<u32>,
+    /// From which number the built-in images are made; the same seed makes the same images
+    #[arg(long, value_name = "N", conflicts_with_all = ["paths", "list"], help_heading = "Input")]
+    pub seed: Option<u64>,
+    /// Refuse images of more pixels (as in 100M, 50MP, 640000); 100M by default
+    #[arg(long, value_name = "PIXELS", value_parser = values::pixels, help_heading = "Input")]
+    pub max_pixels: Option<u64>,
+
+    /// Take each image exactly once, then stop (otherwise the input loops)
+    #[arg(long, help_heading = "Run")]
+    pub once: bool,
+    /// Stop after this time (as in 30s, 2m, 500ms; a bare number is seconds)
+    #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Run")]
+    pub duration: Option<Duration>,
+    /// No dashboard: progress on stderr, then a report on stdout
+    ///
+    /// So it is also when stdout is no terminal; without --once or --duration such a run lasts 10 s.
+    #[arg(long, conflicts_with_all = ["fps", "no_mouse"], help_heading = "Run")]
+    pub headless: bool,
+    /// Write the final report as JSON; `-` is stdout, which then holds nothing else
+    #[arg(long, value_name = "FILE|-", value_parser = values::sink, help_heading = "Run")]
+    pub json: Option<Sink>,
+    /// Write one JSON line an image: name, five likeliest classes, times
+    #[arg(long, value_name = "FILE", help_heading = "Run")]
+    pub output: Option<PathBuf>,
+
+    /// Settings of the engine and its model.
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// The engine that infers: cpu, null (drops each batch) or emulated:IMG_S[:MS]
+    ///
+    /// An emulated engine sleeps as an accelerator of that rate (images a second) and latency
+    /// (milliseconds a batch at least) would; it predicts nothing and is labelled emulated.
+    #[arg(long, value_name = "ENGINE", value_parser = values::engine, help_heading = "Engine")]
+    pub engine: Option<EngineChoice>,
+
+    /// Knobs at the start.
+    #[command(flatten)]
+    pub knobs: KnobArgs,
+    /// Take settings from this file (otherwise ~/.config/pipetop/config.toml, if there is one)
+    #[arg(long, value_name = "FILE", conflicts_with = "no_config", help_heading = "Settings")]
+    pub config: Option<PathBuf>,
+    /// Take no settings from any file
+    #[arg(long, help_heading = "Settings")]
+    pub no_config: bool,
+    /// Samples a second, 1 to 50 [default: 10]
+    #[arg(long, value_name = "HZ", value_parser = values::sample_hz, help_heading = "Settings")]
+    pub sample_hz: Option<f64>,
+    /// Frames a second at most, 1 to 60 [default: 20]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60), help_heading = "Settings")]
+    pub fps: Option<u32>,
+    /// Leave the mouse to the terminal
+    #[arg(long, help_heading = "Settings")]
+    pub no_mouse: bool,
+    /// Draw with ASCII characters alone
+    #[arg(long, help_heading = "Settings")]
+    pub ascii: bool,
+    /// When to use colour [default: auto]
+    #[arg(long, value_name = "WHEN", value_enum, help_heading = "Settings")]
+    pub color: Option<ColorChoice>,
+    /// Write a log to this file (never over the screen)
+    #[arg(long, value_name = "FILE", help_heading = "Settings")]
+    pub log: Option<PathBuf>,
+    /// How much to log [default: info]
+    #[arg(long, value_name = "LEVEL", value_enum, requires = "log", help_heading = "Settings")]
+    pub log_level: Option<LogLevel>,
+}
+
+/// The model and what it wants of each picture.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ModelArgs {
+    /// Your own classifier: ONNX, input 1×3×H×W or N×3×H×W, float
+    #[arg(long, value_name = "FILE.onnx", help_heading = "Engine")]
+    pub model: Option<PathBuf>,
+    /// Names of its classes, one a line, or a JSON list
+    #[arg(long, value_name = "FILE", requires = "model", help_heading = "Engine")]
+    pub labels: Option<PathBuf>,
+    /// Subtracted from each channel: 0.485,0.456,0.406 or, on a scale of 255, 123.7,116.3,103.5
+    #[arg(long, value_name = "R,G,B", value_parser = values::triple, allow_negative_numbers = true, help_heading = "Engine")]
+    pub mean: Option<[f32; 3]>,
+    /// By which each channel is then divided, on the same scale as --mean
+    #[arg(long, value_name = "R,G,B", value_parser = values::triple, help_heading = "Engine")]
+    pub std: Option<[f32; 3]>,
+    /// Side of the square that the model sees, in pixels
+    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Engine")]
+    pub size: Option<u32>,
+    /// Length to which an image's shorter side is resized before the middle is cut out, in pixels
+    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..=8192), help_heading = "Engine")]
+    pub resize: Option<u32>,
+    /// Take --mean, --std, --size and --resize from a Hugging Face preprocessor_config.json
+    #[arg(long, value_name = "FILE", help_heading = "Engine")]
+    pub preprocessor: Option<PathBuf>,
+}
+
+/// Knobs as they stand at the start; all of them can be turned while the pipeline runs.
+#[derive(Args, Clone, Debug, Default)]
+pub struct KnobArgs {
+    /// Set a knob, as in --set queue.loaded=128; may be repeated (--help lists all knobs)
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = Setting::read, help_heading = "Knobs")]
+    pub set: Vec<Setting>,
+    #[arg(short = 'c', long, value_name = "N", value_parser = knob(KnobId::LoadConcurrency), help = knob_help(KnobId::LoadConcurrency), help_heading = "Knobs")]
+    concurrency: Option<KnobValue>,
+    #[arg(short = 'r', long, value_name = "IMG_S", value_parser = knob(KnobId::ArrivalRate), help = knob_help(KnobId::ArrivalRate), help_heading = "Knobs")]
+    rate: Option<KnobValue>,
+    #[arg(short = 't', long, value_name = "N", value_parser = knob(KnobId::PreprocessThreads), help = knob_help(KnobId::PreprocessThreads), help_heading = "Knobs")]
+    threads: Option<KnobValue>,
+    #[arg(short = 'b', long, value_name = "N", value_parser = knob(KnobId::InferBatch), help = knob_help(KnobId::InferBatch), help_heading = "Knobs")]
+    batch: Option<KnobValue>,
+    #[arg(short = 'i', long, value_name = "N", value_parser = knob(KnobId::InferThreads), help = knob_help(KnobId::InferThreads), help_heading = "Knobs")]
+    infer_threads: Option<KnobValue>,
+}
+
+/// Arguments of `classify`.
+#[derive(Args, Clone, Debug)]
+pub struct ClassifyArgs {
+    /// Images, or folders to search for images
+    #[arg(value_name = "IMG", required = true)]
+    pub images: Vec<PathBuf>,
+    /// JSON in place of text, on stdout
+    #[arg(long)]
+    pub json: bool,
+    /// Refuse images of more pixels (as in 100M, 50MP, 640000); 100M by default
+    #[arg(long, value_name = "PIXELS", value_parser = values::pixels)]
+    pub max_pixels: Option<u64>,
+    /// The model and what it wants of each picture.
+    #[command(flatten)]
+    pub model: ModelArgs,
+}
+
+/// Arguments of `doctor`.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct DoctorArgs {
+    /// JSON in place of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// Where the terminal has colour and `NO_COLOR` is not set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// How much to log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum LogLevel {
+    /// What went wrong.
+    Error,
+    /// And what may be wrong.
+    Warn,
+    /// And what happens.
+    #[default]
+    Info,
+    /// And how.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+impl Cli {
+    /// Reads the command line; `--help`, `--version` and wrong usage come back as the error, which
+    /// knows its text and its exit code.
+    ///
+    /// # Errors
+    /// Where the command line asks for help or makes no sense.
+    pub fn read(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        Self::try_parse_from(args)
+    }
+
+    /// The command, `run` where none is named.
+    pub fn command(self) -> Command {
+        self.command.unwrap_or_else(|| Command::Run(Box::new(self.run)))
+    }
+}
+
+impl KnobArgs {
+    /// What the short flags set, with the flag's name.
+    pub(crate) fn short(&self) -> impl Iterator<Item = (&'static str, Setting)> {
+        [
+            ("-c", KnobId::LoadConcurrency, self.concurrency),
+            ("-r", KnobId::ArrivalRate, self.rate),
+            ("-t", KnobId::PreprocessThreads, self.threads),
+            ("-b", KnobId::InferBatch, self.batch),
+            ("-i", KnobId::InferThreads, self.infer_threads),
+        ]
+        .into_iter()
+        .filter_map(|(flag, id, value)| Some((flag, Setting { id, value: value? })))
+    }
+}
+
+/// Reads one knob's value.
+fn knob(
+    id: KnobId,
+) -> impl Fn(&str) -> Result<KnobValue, crate::pipeline::knobs::KnobError> + Clone {
+    move |text| id.spec().parse(text)
+}
+
+/// The help of a knob's own flag, from the table.
+fn knob_help(id: KnobId) -> String {
+    let spec = id.spec();
+    format!("{}: {} ({})", spec.name, spec.help, spec.expects())
+}
+
+/// The knob table, examples and exit codes.
+fn run_epilogue() -> String {
+    let mut text = String::from(
+        "Knobs (--set NAME=VALUE; in a config file NAME = VALUE; on the dashboard with the arrow keys):\n",
+    );
+    let defaults = crate::pipeline::knobs::KnobValues::defaults(1);
+    for spec in KNOBS {
+        let default = match spec.id {
+            KnobId::PreprocessThreads | KnobId::InferThreads => "one a core".to_owned(),
+            id => defaults.get(id).to_string(),
+        };
+        text += &format!("  {:<19} {}\n", spec.name, spec.help);
+        text += &format!("  {:<19} {} [default: {default}]\n", "", spec.expects());
+    }
+    text + "\n" + EXAMPLES
+}

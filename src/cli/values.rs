@@ -1,0 +1,209 @@
+//! Values of single arguments: read, and refused with what they should look like.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::pipeline::knobs::{KnobError, KnobId, KnobValue, nearest};
+
+/// A knob and the value to give it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Setting {
+    /// The knob.
+    pub id: KnobId,
+    /// Its value.
+    pub value: KnobValue,
+}
+
+impl Setting {
+    /// Reads `NAME=VALUE`.
+    ///
+    /// # Errors
+    /// Where the name, the value or the `=` is wrong.
+    pub fn read(text: &str) -> Result<Self, KnobError> {
+        let (name, value) =
+            text.split_once('=').ok_or_else(|| KnobError::NoEquals(text.to_owned()))?;
+        let id = KnobId::by_name(name.trim())?;
+        Ok(Self { id, value: id.spec().parse(value)? })
+    }
+}
+
+/// Which engine infers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum EngineChoice {
+    /// The CPU.
+    #[default]
+    Cpu,
+    /// None: each batch is dropped.
+    Null,
+    /// A sleeping accelerator.
+    Emulated {
+        /// Images a second that it takes.
+        images_per_s: f64,
+        /// The least time of a batch in milliseconds; `None` where none was given.
+        latency_ms: Option<f64>,
+    },
+}
+
+impl std::fmt::Display for EngineChoice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Cpu => f.write_str("cpu"),
+            Self::Null => f.write_str("null"),
+            Self::Emulated { images_per_s, latency_ms: None } => {
+                write!(f, "emulated:{images_per_s}")
+            }
+            Self::Emulated { images_per_s, latency_ms: Some(ms) } => {
+                write!(f, "emulated:{images_per_s}:{ms}")
+            }
+        }
+    }
+}
+
+/// Where a report goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sink {
+    /// Standard output, which then holds nothing else.
+    Stdout,
+    /// A file.
+    File(PathBuf),
+}
+
+pub(super) fn sink(text: &str) -> Result<Sink, String> {
+    match text {
+        "" => Err("name a file, or `-` for stdout".into()),
+        "-" => Ok(Sink::Stdout),
+        path => Ok(Sink::File(path.into())),
+    }
+}
+
+/// A length of time above zero: `30s`, `1m 30s`, or a bare number of seconds.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let read = match text.parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        Err(_) => humantime::parse_duration(text).ok(),
+    };
+    match read {
+        None => Err("it takes a time, as in 30s, 2m or 500ms; a bare number is seconds".into()),
+        Some(Duration::ZERO) => Err("it must be longer than 0; leave it out to run on".into()),
+        Some(time) => Ok(time),
+    }
+}
+
+/// `cpu`, `null` or `emulated:IMG_S[:MS]`.
+pub(crate) fn engine(text: &str) -> Result<EngineChoice, String> {
+    const TAKES: &str = "it takes cpu, null or emulated:IMG_S[:MS], as in emulated:2000:8";
+    match text {
+        "cpu" => return Ok(EngineChoice::Cpu),
+        "null" => return Ok(EngineChoice::Null),
+        _ => {}
+    }
+    let (word, rest) = text.split_once(':').unwrap_or((text, ""));
+    if word != "emulated" {
+        let near = nearest(word, ["cpu", "null", "emulated"].into_iter());
+        let hint = near.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
+        return Err(format!("{TAKES}{hint}"));
+    }
+    let (rate, ms) = match rest.split_once(':') {
+        Some((rate, ms)) => (rate, Some(ms)),
+        None => (rest, None),
+    };
+    let number = |text: &str, least: f64, most: f64| {
+        text.parse::<f64>().ok().filter(|n| (least..=most).contains(n))
+    };
+    let images_per_s = number(rate, 0.1, 1e7)
+        .ok_or_else(|| format!("{TAKES}; IMG_S is 0.1 to 10000000 images a second"))?;
+    let latency_ms = match ms {
+        None => None,
+        Some(ms) => Some(
+            number(ms, 0.0, 60_000.0)
+                .ok_or_else(|| format!("{TAKES}; MS is 0 to 60000 milliseconds"))?,
+        ),
+    };
+    Ok(EngineChoice::Emulated { images_per_s, latency_ms })
+}
+
+/// A number of pixels: `640000`, `100M`, `50MP`, `1.5GP`.
+pub(crate) fn pixels(text: &str) -> Result<u64, String> {
+    let lower = text.trim().to_ascii_lowercase();
+    let number = lower.strip_suffix("pixels").or(lower.strip_suffix('p')).unwrap_or(&lower).trim();
+    let (number, scale) = match number.as_bytes().last() {
+        Some(b'k') => (&number[..number.len() - 1], 1e3),
+        Some(b'm') => (&number[..number.len() - 1], 1e6),
+        Some(b'g') => (&number[..number.len() - 1], 1e9),
+        _ => (number, 1.0),
+    };
+    let value = number.trim().parse::<f64>().ok().map(|n| n * scale);
+    value
+        .filter(|n| (1.0..=1e12).contains(n))
+        .map(|n| n as u64)
+        .ok_or_else(|| "it takes a number of pixels, as in 100M, 50MP or 640000".into())
+}
+
+pub(crate) fn sample_hz(text: &str) -> Result<f64, String> {
+    let hz = text.trim().parse().ok().filter(|hz| (1.0..=50.0).contains(hz));
+    hz.ok_or_else(|| "it takes 1 to 50 samples a second".into())
+}
+
+/// Three numbers, one a channel; a single one stands for all three.
+pub(crate) fn triple(text: &str) -> Result<[f32; 3], String> {
+    let bad = || "it takes three numbers, one a channel, as in 0.485,0.456,0.406".to_owned();
+    let numbers: Option<Vec<f32>> =
+        text.split(',').map(|n| n.trim().parse().ok().filter(|n: &f32| n.is_finite())).collect();
+    match numbers.ok_or_else(bad)?[..] {
+        [all] => Ok([all; 3]),
+        [r, g, b] => Ok([r, g, b]),
+        _ => Err(bad()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_and_zero_is_refused() {
+        assert_eq!(duration("30s"), Ok(Duration::from_secs(30)));
+        assert_eq!(duration("1m 30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("2.5"), Ok(Duration::from_millis(2500)));
+        for bad in ["0", "0s", "-1", "soon", "", "NaN", "1e300"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn engines_are_read_and_the_nearest_is_named() {
+        assert_eq!(engine("cpu"), Ok(EngineChoice::Cpu));
+        let emulated = engine("emulated:2000:8").unwrap();
+        assert_eq!(
+            emulated,
+            EngineChoice::Emulated { images_per_s: 2000.0, latency_ms: Some(8.0) }
+        );
+        assert_eq!(emulated.to_string(), "emulated:2000:8");
+        assert!(engine("emulate:2000").unwrap_err().contains("did you mean `emulated`?"));
+        for bad in ["emulated", "emulated:", "emulated:0", "emulated:5:-1", "emulated:1:2:3", "gpu"]
+        {
+            assert!(engine(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn pixels_take_the_usual_suffixes() {
+        for (text, value) in [("100M", 100_000_000), ("50MP", 50_000_000), ("640000", 640_000)] {
+            assert_eq!(pixels(text), Ok(value), "{text}");
+        }
+        assert_eq!(pixels("1.5 gp"), Ok(1_500_000_000));
+        for bad in ["", "0", "MP", "-5", "1e20", "many"] {
+            assert!(pixels(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn channels_are_three_or_one_for_all() {
+        assert_eq!(triple("0.485, 0.456,0.406"), Ok([0.485, 0.456, 0.406]));
+        assert_eq!(triple("127"), Ok([127.0; 3]));
+        for bad in ["1,2", "1,2,3,4", "a,b,c", "1,NaN,2", ""] {
+            assert!(triple(bad).is_err(), "{bad}");
+        }
+    }
+}

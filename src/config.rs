@@ -1,0 +1,422 @@
+//! The settings of a run, settled once: flags before the config file before defaults.
+
+pub mod file;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::cli::{
+    ClassifyArgs, ColorChoice, EngineChoice, LogLevel, ModelArgs, RunArgs, Setting, Sink,
+};
+use crate::pipeline::knobs::{KnobError, KnobId, KnobValue, KnobValues, nearest};
+use file::FileSettings;
+
+/// The most pixels that an image may have where nothing else is set.
+pub const DEFAULT_MAX_PIXELS: u64 = 100_000_000;
+/// Samples a second where nothing else is set.
+pub const DEFAULT_SAMPLE_HZ: f64 = 10.0;
+/// Frames a second at most where nothing else is set.
+pub const DEFAULT_FPS: u32 = 20;
+/// Built-in images where no number is given.
+pub const DEFAULT_SYNTHETIC: u32 = 256;
+/// From what the built-in images are made where no seed is given.
+pub const DEFAULT_SEED: u64 = 1;
+/// How long a run without a terminal lasts where neither `--once` nor `--duration` ends it.
+pub const UNATTENDED: Duration = Duration::from_secs(10);
+
+/// The settings of a run, valid in themselves; whether files exist and can be read is seen when
+/// they are opened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunConfig {
+    /// Where images come from.
+    pub input: InputChoice,
+    /// Images of more pixels are refused.
+    pub max_pixels: u64,
+    /// Each image exactly once.
+    pub once: bool,
+    /// Stop after this time.
+    pub duration: Option<Duration>,
+    /// No dashboard was asked for (there may be none for lack of a terminal, too).
+    pub headless: bool,
+    /// Where the JSON report goes.
+    pub json: Option<Sink>,
+    /// Where a JSON line an image goes.
+    pub output: Option<PathBuf>,
+    /// The engine.
+    pub engine: EngineChoice,
+    /// The model and what it wants of each picture.
+    pub model: ModelConfig,
+    /// The knobs at the start.
+    pub knobs: KnobValues,
+    /// Samples a second.
+    pub sample_hz: f64,
+    /// Frames a second at most.
+    pub fps: u32,
+    /// The dashboard takes the mouse.
+    pub mouse: bool,
+    /// ASCII characters alone.
+    pub ascii: bool,
+    /// When to use colour.
+    pub color: ColorChoice,
+    /// Where the log goes.
+    pub log: Option<PathBuf>,
+    /// How much to log.
+    pub log_level: LogLevel,
+    /// The config file that was read.
+    pub config_file: Option<PathBuf>,
+}
+
+/// Where images come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InputChoice {
+    /// Built-in images.
+    Synthetic {
+        /// How many.
+        images: u32,
+        /// From what they are made.
+        seed: u64,
+    },
+    /// Files, and folders to search for files.
+    Paths(Vec<PathBuf>),
+    /// A file of paths, one a line.
+    List(PathBuf),
+}
+
+/// The model and what it wants of each picture; what is `None` is the model's own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelConfig {
+    /// An ONNX file; the built-in classifier where `None`.
+    pub model: Option<PathBuf>,
+    /// Names of the classes.
+    pub labels: Option<PathBuf>,
+    /// What is subtracted, by channel, on a scale of 0 to 255.
+    pub mean: Option<[f32; 3]>,
+    /// By what is then divided, by channel, on a scale of 0 to 255.
+    pub std: Option<[f32; 3]>,
+    /// Side of the square input in pixels.
+    pub size: Option<u32>,
+    /// Length to which the shorter side is resized, in pixels.
+    pub resize: Option<u32>,
+    /// A Hugging Face `preprocessor_config.json`.
+    pub preprocessor: Option<PathBuf>,
+}
+
+/// Settings that make no sense; the text is for the person who wrote them.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// A knob's value that this run cannot take.
+    #[error(transparent)]
+    Knob(#[from] KnobError),
+    /// The config file could not be read.
+    #[error("cannot read the config file {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A line of the config file.
+    #[error("{}:{line}: {message}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it, and what to write.
+        message: String,
+    },
+    /// Flags that contradict each other or mean nothing together.
+    #[error("{0}")]
+    Usage(String),
+}
+
+impl RunConfig {
+    /// Settles the settings for a machine of `cores` cores; reads the config file.
+    ///
+    /// # Errors
+    /// Where the config file or a combination of flags makes no sense.
+    pub fn load(args: RunArgs, cores: usize) -> Result<Self, ConfigError> {
+        let chosen = if args.no_config {
+            None
+        } else {
+            args.config.clone().or_else(|| standard_place().filter(|path| path.is_file()))
+        };
+        let file = match &chosen {
+            Some(path) => FileSettings::read(path)?,
+            None => FileSettings::default(),
+        };
+        Self { config_file: chosen, ..Self::merge(args, file, cores)? }.checked()
+    }
+
+    /// Flags before the file before defaults.
+    fn merge(args: RunArgs, file: FileSettings, cores: usize) -> Result<Self, ConfigError> {
+        let mut knobs = KnobValues::defaults(cores);
+        for setting in file.knobs.iter().chain(&args.knobs.set) {
+            knobs.set(setting.id, setting.value);
+        }
+        for (flag, setting) in args.knobs.short() {
+            refuse_twice(flag, setting, &args.knobs.set)?;
+            knobs.set(setting.id, setting.value);
+        }
+        let engine = args.engine.or(file.engine).unwrap_or_default();
+        if engine != EngineChoice::Cpu && args.model.model.is_some() {
+            return Err(ConfigError::Usage(format!(
+                "--model is for --engine cpu: the engine {engine} runs no model"
+            )));
+        }
+        let input = if let Some(list) = args.list {
+            InputChoice::List(list)
+        } else if args.paths.is_empty() {
+            InputChoice::Synthetic {
+                images: args.synthetic.unwrap_or(DEFAULT_SYNTHETIC),
+                seed: args.seed.unwrap_or(DEFAULT_SEED),
+            }
+        } else {
+            InputChoice::Paths(args.paths)
+        };
+        Ok(Self {
+            input,
+            max_pixels: args.max_pixels.or(file.max_pixels).unwrap_or(DEFAULT_MAX_PIXELS),
+            once: args.once,
+            duration: args.duration,
+            headless: args.headless || args.json == Some(Sink::Stdout),
+            json: args.json,
+            output: args.output,
+            engine,
+            model: ModelConfig::merge(args.model, file.model)?,
+            knobs,
+            sample_hz: args.sample_hz.or(file.sample_hz).unwrap_or(DEFAULT_SAMPLE_HZ),
+            fps: args.fps.or(file.fps).unwrap_or(DEFAULT_FPS),
+            mouse: !args.no_mouse && file.mouse.unwrap_or(true),
+            ascii: args.ascii || file.ascii.unwrap_or(false),
+            color: args.color.or(file.color).unwrap_or_default(),
+            log: args.log,
+            log_level: args.log_level.unwrap_or_default(),
+            config_file: None,
+        })
+    }
+
+    /// Refuses what each setting allows and all together do not.
+    fn checked(self) -> Result<Self, ConfigError> {
+        let cache = self.knobs.get(KnobId::SourceCache);
+        if self.once && cache.to_string() == "batches" {
+            return Err(KnobError::Refused {
+                knob: KnobId::SourceCache.spec().name,
+                value: cache.to_string(),
+                reason: "with --once each image is taken once, and ready batches come again and \
+                         again; use none or bytes",
+            }
+            .into());
+        }
+        if let InputChoice::Paths(paths) = &self.input
+            && let [path] = &paths[..]
+            && let Some(command) = meant_command(path)
+        {
+            return Err(ConfigError::Usage(format!(
+                "no file or folder is named {}: did you mean the command `pipetop {command}`?",
+                path.display()
+            )));
+        }
+        Ok(self)
+    }
+}
+
+impl ModelConfig {
+    /// The settings of `classify`, which reads no config file.
+    ///
+    /// # Errors
+    /// Where mean and std are not on one scale.
+    pub fn for_classify(args: &ClassifyArgs) -> Result<Self, ConfigError> {
+        Self::merge(args.model.clone(), ModelArgs::default())
+    }
+
+    /// Flags before the file. What describes a model goes with it: a model from a flag takes
+    /// nothing that the file says about another one.
+    fn merge(flags: ModelArgs, file: ModelArgs) -> Result<Self, ConfigError> {
+        let file = if flags.model.is_some() { ModelArgs::default() } else { file };
+        let (mean, std) = on_255(flags.mean.or(file.mean), flags.std.or(file.std))?;
+        let size = flags.size.or(file.size);
+        let resize = flags.resize.or(file.resize);
+        if let (Some(size), Some(resize)) = (size, resize)
+            && resize < size
+        {
+            return Err(ConfigError::Usage(format!(
+                "--resize {resize} is less than --size {size}: the square is cut out of the \
+                 resized image, so --resize must be {size} or more"
+            )));
+        }
+        Ok(Self {
+            model: flags.model.or(file.model),
+            labels: flags.labels.or(file.labels),
+            mean,
+            std,
+            size,
+            resize,
+            preprocessor: flags.preprocessor.or(file.preprocessor),
+        })
+    }
+}
+
+type Channels = Option<[f32; 3]>;
+
+/// Mean and std on a scale of 0 to 255, whichever of the two usual scales they were written on:
+/// values above 1 are on that of 255. A std of 1 goes with either.
+fn on_255(mean: Channels, std: Channels) -> Result<(Channels, Channels), ConfigError> {
+    if std.is_some_and(|std| std.iter().any(|&s| s <= 0.0)) {
+        return Err(ConfigError::Usage("--std divides: each of its values must be above 0".into()));
+    }
+    let large = |channels: Channels| channels.is_some_and(|c| c.iter().any(|v| v.abs() > 1.0));
+    let zero = mean.is_some_and(|mean| mean == [0.0; 3]);
+    let one = std.is_some_and(|std| std == [1.0; 3]);
+    let mixed = (large(std) && mean.is_some() && !large(mean) && !zero)
+        || (large(mean) && std.is_some() && !large(std) && !one);
+    if mixed {
+        return Err(ConfigError::Usage(
+            "--mean and --std are on two scales: write both from 0 to 1 (0.485,0.456,0.406) or \
+             both from 0 to 255 (123.7,116.3,103.5)"
+                .into(),
+        ));
+    }
+    let scale = if large(mean) || large(std) { 1.0 } else { 255.0 };
+    let scaled = |channels: Channels| channels.map(|c| c.map(|v| v * scale));
+    Ok((scaled(mean), scaled(std)))
+}
+
+fn refuse_twice(flag: &str, short: Setting, set: &[Setting]) -> Result<(), ConfigError> {
+    let other: Option<KnobValue> = set
+        .iter()
+        .rev()
+        .find(|setting| setting.id == short.id && setting.value != short.value)
+        .map(|setting| setting.value);
+    other.map_or(Ok(()), |other| {
+        let name = short.id.spec().name;
+        Err(ConfigError::Usage(format!(
+            "{name} is given twice: {flag} {} and --set {name}={other}; leave one out",
+            short.value
+        )))
+    })
+}
+
+/// The command that a path without a file was meant to be, if it looks like one.
+fn meant_command(path: &Path) -> Option<String> {
+    let word = path.to_str().filter(|word| !word.contains(['/', '.', '\\']))?;
+    if path.exists() {
+        return None;
+    }
+    nearest(word, ["run", "classify", "doctor", "help"].into_iter())
+}
+
+/// `$XDG_CONFIG_HOME/pipetop/config.toml`, or `~/.config/pipetop/config.toml`.
+pub fn standard_place() -> Option<PathBuf> {
+    let folder = |name: &str| {
+        std::env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute())
+    };
+    let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")))?;
+    Some(config.join("pipetop").join("config.toml"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn args(line: &str) -> RunArgs {
+        let words = std::iter::once("pipetop").chain(line.split_whitespace()).map(Into::into);
+        match Cli::read(words).unwrap().command() {
+            Command::Run(args) => *args,
+            other => panic!("{line} is no run: {other:?}"),
+        }
+    }
+
+    fn settle(line: &str, file: &str) -> Result<RunConfig, ConfigError> {
+        let file = FileSettings::parse(file, Path::new("/etc/pipetop.toml"))?;
+        RunConfig::merge(args(line), file, 4)?.checked()
+    }
+
+    #[test]
+    fn flags_come_before_the_file_and_the_file_before_defaults() {
+        let file = "[run]\nfps = 30\nengine = 'null'\nmax_pixels = '5M'\n\
+                    [preprocess]\nthreads = 3\n[infer]\nbatch = 16\n";
+        let config = settle("-t 7 --fps 5", file).unwrap();
+        assert_eq!(config.knobs.get(KnobId::PreprocessThreads), KnobValue::Int(7));
+        assert_eq!(config.knobs.get(KnobId::InferBatch), KnobValue::Int(16));
+        assert_eq!(config.knobs.get(KnobId::InferThreads), KnobValue::Int(4));
+        assert_eq!((config.fps, config.max_pixels), (5, 5_000_000));
+        assert_eq!(config.engine, EngineChoice::Null);
+        assert!((config.sample_hz - DEFAULT_SAMPLE_HZ).abs() < 1e-9);
+    }
+
+    #[test]
+    fn without_a_path_the_input_is_synthetic() {
+        let input = |line| settle(line, "").unwrap().input;
+        let synthetic = |images, seed| InputChoice::Synthetic { images, seed };
+        assert_eq!(input(""), synthetic(DEFAULT_SYNTHETIC, DEFAULT_SEED));
+        assert_eq!(input("--synthetic 9 --seed 4"), synthetic(9, 4));
+        assert_eq!(input("--list a.txt"), InputChoice::List("a.txt".into()));
+        assert_eq!(input("run a/ b.png"), InputChoice::Paths(vec!["a/".into(), "b.png".into()]));
+        assert_eq!(input("run ./doctor"), InputChoice::Paths(vec!["./doctor".into()]));
+    }
+
+    #[test]
+    fn json_alone_on_stdout_means_no_dashboard() {
+        assert!(settle("--json -", "").unwrap().headless);
+        assert!(!settle("--json out.json", "").unwrap().headless);
+    }
+
+    #[test]
+    fn ready_batches_are_refused_where_each_image_is_taken_once() {
+        for (line, file) in
+            [("--once --set source.cache=batches", ""), ("--once", "source.cache = 'batches'")]
+        {
+            let error = settle(line, file).unwrap_err().to_string();
+            assert!(error.starts_with("source.cache = batches is refused: with --once"), "{error}");
+        }
+        assert!(settle("--once --set source.cache=bytes", "").is_ok());
+    }
+
+    #[test]
+    fn a_knob_given_twice_must_agree_with_itself() {
+        let error = settle("-t 2 --set preprocess.threads=3", "").unwrap_err().to_string();
+        assert!(error.contains("-t 2 and --set preprocess.threads=3"), "{error}");
+        assert!(settle("-t 3 --set preprocess.threads=3", "").is_ok());
+    }
+
+    #[test]
+    fn mean_and_std_are_read_on_either_scale_but_not_on_two() {
+        let config = settle("--mean 0.5,0.5,0.5 --std 0.25,0.25,0.25", "").unwrap().model;
+        assert_eq!((config.mean, config.std), (Some([127.5; 3]), Some([63.75; 3])));
+        let config = settle("--mean 127 --std 128", "").unwrap().model;
+        assert_eq!((config.mean, config.std), (Some([127.0; 3]), Some([128.0; 3])));
+        let config = settle("--mean 104,117,123 --std 1", "").unwrap().model;
+        assert_eq!(config.std, Some([1.0; 3]));
+        let config = settle("--mean 0 --std 255", "").unwrap().model;
+        assert_eq!((config.mean, config.std), (Some([0.0; 3]), Some([255.0; 3])));
+        assert!(settle("--mean 0.5 --std 128", "").is_err());
+        assert!(settle("--mean 127 --std 0.5", "").is_err());
+        assert!(settle("--std 0", "").is_err());
+    }
+
+    #[test]
+    fn a_model_from_a_flag_takes_nothing_that_the_file_says_of_another() {
+        let file = "[run]\nmodel = 'a.onnx'\nlabels = 'a.txt'\nsize = 299\n";
+        let of_file = settle("", file).unwrap().model;
+        assert_eq!(of_file.model, Some("/etc/a.onnx".into()));
+        assert_eq!((of_file.labels, of_file.size), (Some("/etc/a.txt".into()), Some(299)));
+        let of_flag = settle("--model b.onnx", file).unwrap().model;
+        assert_eq!(of_flag, ModelConfig { model: Some("b.onnx".into()), ..Default::default() });
+    }
+
+    #[test]
+    fn a_model_needs_an_engine_that_runs_it_and_a_crop_needs_room() {
+        assert!(settle("--model a.onnx --engine null", "").is_err());
+        assert!(settle("--size 224 --resize 200", "").is_err());
+        assert!(settle("--size 224 --resize 224", "").is_ok());
+    }
+
+    #[test]
+    fn a_mistyped_command_is_no_missing_path() {
+        let error = settle("doctr", "").unwrap_err().to_string();
+        assert!(error.contains("`pipetop doctor`"), "{error}");
+        assert!(settle("./doctr", "").is_ok());
+    }
+}

@@ -1,0 +1,154 @@
+use serde_json::Value;
+
+use super::*;
+use crate::export::json;
+use crate::export::sample::SampleRun;
+
+fn report(run: &SampleRun) -> Report {
+    Report::new(&run.warm, &run.end, &run.done)
+}
+
+fn json_of(run: &SampleRun) -> Value {
+    serde_json::from_str(&json::to_string(&report(run))).unwrap()
+}
+
+/// Every key of `fixed` is in `ours`, with a value of the same type or null; the words that are
+/// values' names (reasons, knobs) are any.
+fn holds(fixed: &Value, ours: &Value, path: &str) {
+    match (fixed, ours) {
+        (Value::Object(fixed), Value::Object(ours)) => {
+            for (key, value) in fixed {
+                let path = format!("{path}.{key}");
+                holds(value, ours.get(key).unwrap_or_else(|| panic!("{path} is missing")), &path);
+            }
+        }
+        (Value::Array(fixed), Value::Array(ours)) => {
+            assert!(!ours.is_empty(), "{path} is empty: nothing is compared");
+            for ours in ours {
+                holds(&fixed[0], ours, path);
+            }
+        }
+        (Value::Number(_), Value::Number(_) | Value::Null)
+        | (Value::String(_), Value::String(_))
+        | (Value::Object(_) | Value::String(_), Value::Null) => {}
+        _ => panic!("{path}: {ours} in place of {fixed}"),
+    }
+}
+
+#[test]
+fn every_fixed_key_is_there() {
+    let fixed: Value =
+        serde_json::from_str(include_str!("../../../tests/data/report_keys.json")).unwrap();
+    let ours = json_of(&SampleRun::new());
+    holds(&fixed, &ours, "report");
+    assert_eq!(ours["schema"], fixed["schema"]);
+}
+
+fn close(value: &Value, expected: f64) {
+    let value = value.as_f64().unwrap_or_else(|| panic!("{value} is no number"));
+    assert!((value - expected).abs() < 1e-6 + expected.abs() * 0.001, "{value}, not {expected}");
+}
+
+#[test]
+fn rates_and_shares_are_of_the_window_and_counts_of_the_whole_run() {
+    let ours = json_of(&SampleRun::new());
+    close(&ours["duration_s"], 11.0);
+    close(&ours["warmup_s"], 1.0);
+    close(&ours["window_s"], 10.0);
+    close(&ours["throughput_img_s"], 100.0);
+    close(&ours["read_mb_s"], 5.0);
+    assert_eq!(ours["items"]["read"], 1110);
+    assert_eq!(ours["items"]["predicted"], 1100);
+    assert_eq!(ours["items"]["abandoned"], 6);
+    assert_eq!(ours["items"]["failures"]["truncated"], 3);
+    assert_eq!(ours["items"]["failed_items"][0]["name"], "photos/broken.jpg");
+    // Four failed, three of them are listed.
+    assert_eq!(ours["items"]["failed_unlisted"], 1);
+    assert_eq!(ours["limit"]["stage"], "preprocess");
+    assert_eq!(ours["knobs"]["infer.batch"], 16);
+    assert_eq!(ours["engine"]["kind"], "emulated");
+    assert_eq!(ours["labels"], serde_json::json!(["synthetic", "emulated"]));
+    let p50 = ours["latency_ms"]["p50"].as_f64().unwrap();
+    assert!((p50 - 20.0).abs() < 0.4, "{p50}");
+    close(&ours["latency_ms"]["mean"], 20.0);
+}
+
+#[test]
+fn stages_queues_threads_lanes_and_locks_say_what_was_put_in() {
+    let ours = json_of(&SampleRun::new());
+    close(&ours["stages"][1]["busy"], 0.97);
+    close(&ours["stages"][0]["busy"], 0.25);
+    close(&ours["stages"][2]["device_busy"], 0.1);
+    assert_eq!(ours["stages"][1]["device_busy"], Value::Null);
+    close(&ours["queues"][0]["ready"], 0.98);
+    close(&ours["queues"][0]["full"], 0.49);
+    close(&ours["queues"][0]["depth_mean"], 62.72);
+    close(&ours["lanes"][0]["share"]["io"], 0.25);
+    close(&ours["lanes"][0]["share"]["other"], 0.25);
+    close(&ours["locks"][0]["contended"], 0.1);
+    close(&ours["locks"][0]["wait_s"], 0.1);
+    assert_eq!(ours["locks"][0]["acquisitions"], 10_000);
+    assert_eq!(ours["locks"][0]["hold_s"], Value::Null);
+    close(&ours["self"]["cpu"], 0.01);
+    close(&ours["self"]["process_cpu"], 2.0);
+    close(&ours["self"]["rss_mib"], 120.0);
+    close(&ours["host"]["cpu"], 0.75);
+}
+
+#[test]
+fn the_shares_of_a_thread_sum_to_one_and_are_absent_where_unknown() {
+    let report = report(&SampleRun::new());
+    for thread in &report.threads {
+        let Some(s) = thread.share else {
+            assert_eq!(thread.overlap, None);
+            continue;
+        };
+        let waits = s.lock + s.starved + s.backpressured + s.gpu + s.io + s.parked;
+        let sum = s.running + s.runnable + waits + s.other;
+        assert!((sum - 1.0).abs() < 1e-5, "{}: {sum}", thread.name);
+    }
+    let groups: Vec<_> = report.threads.iter().map(|t| (t.group, t.share.is_some())).collect();
+    assert_eq!(groups[2..], [("stage", true), ("own", false), ("foreign", false)]);
+}
+
+#[test]
+fn segments_have_the_figures_of_each_knob_setting_after_warm_up() {
+    let report = report(&SampleRun::new());
+    let figures: Vec<_> = report
+        .segments
+        .iter()
+        .map(|s| (s.epoch, s.from_s, s.to_s, s.predicted, s.throughput_img_s))
+        .collect();
+    assert_eq!(figures, [(0, 1.0, 6.0, 500, Some(100.0)), (1, 6.0, 11.0, 500, Some(100.0))]);
+    assert_eq!(report.knob_changes[0].knob, "infer.batch");
+}
+
+#[test]
+fn what_was_not_measured_is_null_and_never_zero() {
+    let mut run = SampleRun::new();
+    // A run that was stopped before anything came out: no window, no figures.
+    run.warm = run.end.clone();
+    let ours = json_of(&run);
+    assert_eq!(ours["throughput_img_s"], Value::Null);
+    assert_eq!(ours["latency_ms"]["p99"], Value::Null);
+    assert_eq!(ours["stages"][0]["img_s"], Value::Null);
+    assert_eq!(ours["queues"][0]["depth_mean"], Value::Null);
+    assert_eq!(ours["self"]["cpu"], Value::Null);
+    assert_eq!(ours["limit"], "measuring");
+    assert_eq!(ours["gpus"][0]["busy"], Value::Null);
+    assert_eq!(ours["items"]["behind_s"], Value::Null);
+}
+
+#[test]
+fn without_a_host_or_own_figures_they_are_null() {
+    let mut run = SampleRun::new();
+    for snapshot in [&mut run.warm, &mut run.end, &mut run.done] {
+        snapshot.host = None;
+        snapshot.own = crate::profile::snapshot::OwnSample::default();
+    }
+    let ours = json_of(&run);
+    for key in ["cpus", "cpu", "memory_used_mib", "memory_total_mib"] {
+        assert_eq!(ours["host"][key], Value::Null, "{key}");
+    }
+    assert_eq!(ours["self"]["rss_mib"], Value::Null);
+}
