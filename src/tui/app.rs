@@ -8,6 +8,7 @@ use super::keymap::{self, Action, Place};
 use super::layout::{self, Layout};
 use super::screens::Screen;
 use super::screens::threads::rows;
+use super::widgets::threads;
 use crate::pipeline::knobs::{Command, KNOBS, KnobError, KnobId, KnobValue, KnobValues};
 use crate::profile::history::{History, Length};
 use crate::profile::snapshot::Snapshot;
@@ -48,7 +49,7 @@ struct Asked {
 }
 
 /// The state of the screen.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct App {
     live: History,
     frozen: Option<Box<History>>,
@@ -64,6 +65,25 @@ pub struct App {
     scroll: usize,
     /// The knob whose gauge is held with the mouse.
     held: Option<KnobId>,
+}
+
+impl Default for App {
+    fn default() -> Self {
+        Self {
+            live: History::default(),
+            frozen: None,
+            screen: Screen::default(),
+            help: false,
+            // The knob that most runs turn first.
+            selected: KnobId::PreprocessThreads as usize,
+            asked: [None; KNOBS.len()],
+            entry: None,
+            refusal: None,
+            length: Length::default(),
+            scroll: 0,
+            held: None,
+        }
+    }
 }
 
 impl App {
@@ -339,6 +359,11 @@ impl App {
     pub fn applying(&self, id: KnobId) -> bool {
         let name = id.spec().name;
         self.live().is_some_and(|live| live.applying.iter().any(|n| n == name))
+    }
+
+    /// Rows that the overview's threads would fill: the lanes' and one a thread.
+    pub fn thread_count(&self) -> usize {
+        self.snapshot().map_or(0, |snapshot| 1 + threads::ours(snapshot).count())
     }
 
     /// The field in which a value is typed, if it is open.

@@ -10,7 +10,7 @@ use crate::pipeline::knobs::{KNOBS, KnobId};
 /// The least columns and rows on which anything but a message is shown.
 pub const LEAST: (u16, u16) = (60, 16);
 /// Width of a knob's name, the longest being `preprocess.threads`, with the mark before it.
-pub const KNOB_NAME: u16 = 20;
+pub const KNOB_NAME: u16 = 21;
 /// Width of a knob's value with its unit.
 pub const KNOB_VALUE: u16 = 13;
 /// The least width of a column of knobs.
@@ -183,8 +183,8 @@ fn tabs(head: Rect) -> Vec<(Screen, Rect)> {
 /// │ pipeline                   │   │ pipeline                   │    │ pipeline                      │
 /// │ verdict                    │   │ verdict                    │    │ verdict                       │
 /// │ knobs                      │   │ knobs      │ throughput    │    │ knobs   │ throughput │ threads │
-/// │ throughput │ threads       │   │ machine    │ threads       │    │ machine │ latency    │         │
-/// │ (failures)                 │   │            │               │    │         │ queues     │         │
+/// │ throughput │ threads       │   │ machine    │ threads       │    │ machine │            │         │
+/// │ (failures)                 │   │            │               │    │ queues  │ latency    │         │
 /// └ footer ────────────────────┘   └ footer ────────────────────┘    └ footer ───────────────────────┘
 /// ```
 fn overview(layout: &mut Layout, body: Rect, app: &App) {
@@ -199,8 +199,8 @@ fn overview(layout: &mut Layout, body: Rect, app: &App) {
     layout.verdict = verdict;
     match layout.size {
         Size::Compact => compact(layout, rest, app),
-        Size::Normal => normal(layout, rest),
-        Size::Wide => wide(layout, rest),
+        Size::Normal => normal(layout, rest, app),
+        Size::Wide => wide(layout, rest, app),
     }
     layout.knobs = knob_rows(layout, app);
 }
@@ -225,7 +225,7 @@ fn compact(layout: &mut Layout, rest: Rect, app: &App) {
     }
 }
 
-fn normal(layout: &mut Layout, rest: Rect) {
+fn normal(layout: &mut Layout, rest: Rect, app: &App) {
     let left = (rest.width * 2 / 5).max(48);
     let [left, right] =
         Split::horizontal([Constraint::Length(left), Constraint::Fill(1)]).areas(rest);
@@ -238,24 +238,34 @@ fn normal(layout: &mut Layout, rest: Rect) {
         layout.latency = Some(latency);
         layout.threads = Some(threads);
     } else {
+        let threads =
+            (app.thread_count() as u16 + 2).clamp(7, right.height.saturating_sub(8).max(7));
         let [throughput, threads] =
-            Split::vertical([Constraint::Fill(1), Constraint::Fill(1)]).areas(right);
+            Split::vertical([Constraint::Fill(1), Constraint::Length(threads)]).areas(right);
         layout.throughput = Some(throughput);
         layout.threads = Some(threads);
     }
 }
 
-fn wide(layout: &mut Layout, rest: Rect) {
+fn wide(layout: &mut Layout, rest: Rect, app: &App) {
     let [left, middle, right] =
         Split::horizontal([Constraint::Length(56), Constraint::Fill(1), Constraint::Fill(1)])
             .areas(rest);
-    left_column(layout, left);
-    let [throughput, latency, queues] =
-        Split::vertical([Constraint::Fill(3), Constraint::Fill(3), Constraint::Length(10)])
-            .areas(middle);
+    let failed = app.snapshot().is_some_and(|snapshot| snapshot.items.failed > 0);
+    let gpus = app.snapshot().map_or(0, |snapshot| snapshot.gpus.len()) as u16;
+    let [knobs, machine, queues] = Split::vertical([
+        Constraint::Length(KNOBS.len() as u16 + 2),
+        Constraint::Length(5 + gpus + if failed { 4 } else { 0 }),
+        Constraint::Fill(1),
+    ])
+    .areas(left);
+    layout.knob_panel = knobs;
+    layout.machine = Some(machine);
+    layout.queues = Some(queues);
+    let [throughput, latency] =
+        Split::vertical([Constraint::Fill(1), Constraint::Fill(1)]).areas(middle);
     layout.throughput = Some(throughput);
     layout.latency = Some(latency);
-    layout.queues = Some(queues);
     layout.threads = Some(right);
 }
 

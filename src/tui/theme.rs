@@ -158,6 +158,8 @@ impl Theme {
             ColorChoice::Indexed | ColorChoice::Auto => Style::new().fg(Color::Indexed(hue.0)),
         };
         let bold = Modifier::BOLD;
+        // Whatever lies beneath (a border's title, say), text is in the terminal's own colour.
+        let own = Style::new().fg(Color::Reset).remove_modifier(Modifier::DIM);
         let dim = |style: Style| match color {
             ColorChoice::Never => style.add_modifier(Modifier::DIM),
             _ => style,
@@ -165,8 +167,8 @@ impl Theme {
         Self {
             ascii,
             accent: fg(BLUE).add_modifier(bold),
-            value: Style::new().add_modifier(bold),
-            text: Style::new(),
+            value: own.add_modifier(bold),
+            text: own,
             label: dim(fg(GREY)),
             line: dim(fg(FAINT)),
             notice: fg(AMBER).add_modifier(bold),

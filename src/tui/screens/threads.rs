@@ -61,15 +61,15 @@ pub fn rows(snapshot: &Snapshot) -> Vec<Row<'_>> {
 /// The numbers beside the bar, as far as they fit: name and width.
 const NUMBERS: [(&str, u16); 10] = [
     ("CPU", 6),
-    ("run-q", 6),
+    ("runnable", 10),
     ("lock", 6),
-    ("starv", 6),
-    ("backp", 6),
+    ("starved", 9),
+    ("backpr.", 9),
     ("img/s", 8),
-    ("core", 5),
+    ("core", 6),
     ("GPU", 6),
     ("I/O", 6),
-    ("other", 6),
+    ("other", 7),
 ];
 
 /// Width of the names.
@@ -170,7 +170,9 @@ fn draw(
         }
         Row::Lane(lane) => {
             let states = bar::lane_states(&window.lane(lane));
-            line(&lane.name, Some(&states), None, None, None, columns, bar_width, theme)
+            let from = window.from().lanes.iter().find(|from| from.name == lane.name);
+            let images = window.rate(from.map_or(0, |from| from.items), lane.items);
+            line(&lane.name, Some(&states), None, images, None, columns, bar_width, theme)
         }
         Row::Thread(thread) => {
             let states = window.thread(thread).map(|(_, shares)| bar::states(&shares));
@@ -218,10 +220,10 @@ fn line(
             "CPU" => (percent(cpu), theme.value),
             name => {
                 let state = match name {
-                    "run-q" => State::Runnable,
+                    "runnable" => State::Runnable,
                     "lock" => State::Wait(Wait::Lock),
-                    "starv" => State::Wait(Wait::Starved),
-                    "backp" => State::Wait(Wait::Backpressured),
+                    "starved" => State::Wait(Wait::Starved),
+                    "backpr." => State::Wait(Wait::Backpressured),
                     "GPU" => State::Wait(Wait::Gpu),
                     "I/O" => State::Wait(Wait::Io),
                     _ => State::Other,

@@ -87,13 +87,13 @@ pub fn states(shares: &Shares) -> [(State, f64); State::ALL.len()] {
     })
 }
 
-/// Where a lane's time went; what lies between two waits is its running.
+/// Where a lane's time went; what lies between two waits is the rest.
 pub fn lane_states(waits: &[f64; Wait::ALL.len()]) -> [(State, f64); State::ALL.len()] {
     let rest = (1.0 - waits.iter().sum::<f64>()).max(0.0);
     State::ALL.map(|state| match state {
         State::Wait(wait) => (state, waits[wait as usize]),
-        State::Running => (state, rest),
-        State::Runnable | State::Other => (state, 0.0),
+        State::Other => (state, rest),
+        State::Running | State::Runnable => (state, 0.0),
     })
 }
 

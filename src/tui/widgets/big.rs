@@ -3,7 +3,7 @@
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 
 /// Rows of a large number.
 pub const HEIGHT: u16 = 3;
@@ -64,7 +64,7 @@ pub fn render(frame: &mut Frame<'_>, text: &str, style: Style, area: Rect) {
             row.push(' ');
         }
     }
-    let lines = rows.map(|row| Line::styled(row, style));
+    let lines = rows.map(|row| Line::from(Span::styled(row, style)));
     for (line, row) in lines.into_iter().zip(area.rows()) {
         frame.render_widget(line, row);
     }

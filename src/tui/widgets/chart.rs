@@ -66,7 +66,14 @@ pub fn axis(
 }
 
 /// A filled chart: one value a column, drawn from below; what is not quite nothing shows.
-pub fn area(frame: &mut Frame<'_>, plot: Rect, values: &[Option<f64>], top: f64, theme: &Theme) {
+pub fn area(
+    frame: &mut Frame<'_>,
+    plot: Rect,
+    values: &[Option<f64>],
+    top: f64,
+    style: Style,
+    theme: &Theme,
+) {
     let buffer = frame.buffer_mut();
     let full = f64::from(plot.height) * 8.0;
     for (x, value) in (plot.x..plot.right()).zip(values) {
@@ -75,8 +82,6 @@ pub fn area(frame: &mut Frame<'_>, plot: Rect, values: &[Option<f64>], top: f64,
         let eighths = if value > 0.0 { eighths.max(1) } else { eighths };
         for (up, y) in (plot.y..plot.bottom()).rev().enumerate() {
             let filled = eighths.saturating_sub(up as u16 * 8).min(8);
-            let crest = filled > 0 && eighths <= (up as u16 + 1) * 8;
-            let style = if crest { theme.knob } else { theme.area };
             let glyph = match (filled, theme.ascii) {
                 // Zero is drawn as a line on the floor: it is not a gap.
                 (0, false) if up == 0 => "▁",

@@ -41,10 +41,10 @@ fn row(frame: &mut Frame<'_>, app: &App, theme: &Theme, knob: &KnobRow) {
     let spec = knob.id.spec();
     let selected = app.selected() == knob.id;
     let (mark, style) =
-        if selected { (theme.pick(" ▸ ", " > "), theme.accent) } else { ("   ", theme.text) };
-    let width = usize::from(KNOB_NAME) - 3;
-    let name = format!("{mark}{:<width$}", fit(spec.name, width));
-    let mut spans = vec![Span::styled(theme.plain(&name).replace('?', ">"), style)];
+        if selected { (theme.pick("▸ ", "> "), theme.accent) } else { ("  ", theme.text) };
+    let width = usize::from(KNOB_NAME) - 2;
+    let name = format!("{mark}{:<width$}", fit(spec.name, width - 1));
+    let mut spans = vec![Span::styled(name, style)];
     if knob.row.width < KNOB_NAME + KNOB_VALUE {
         spans.clear();
     }

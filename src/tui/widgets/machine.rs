@@ -99,8 +99,9 @@ fn own(app: &App, theme: &Theme) -> Line<'static> {
     let mut spans = vec![
         label("pipetop", theme),
         Span::styled(theme.plain(&own), theme.value),
-        Span::styled(" of a core to measure and draw, process ", theme.label),
+        Span::styled(" of a core  ", theme.label),
         Span::styled(theme.plain(&rss), theme.value),
+        Span::styled(" the whole process", theme.label),
     ];
     if let Some(missed) = sample.map(|own| own.samples_missed).filter(|&missed| missed > 0) {
         spans.push(Span::styled(format!("  {missed} samples missed"), theme.notice));

@@ -39,7 +39,7 @@ impl Columns {
         let mut columns = Self {
             name: 11,
             workers: 4,
-            busy: 6,
+            busy: 4,
             rate: 8,
             service,
             queue_name,
@@ -50,7 +50,7 @@ impl Columns {
         };
         let mut left = width.saturating_sub(columns.total());
         // The rest goes to what is drawn: bars first, then the histories.
-        for most in [[9, 8, 12], [24, 16, 60]] {
+        for most in [[9, 8, 12], [24, 16, 90]] {
             let drawn = [&mut columns.busy, &mut columns.queue, &mut columns.history];
             for (column, most) in drawn.into_iter().zip(most) {
                 let more = left.min(u16::saturating_sub(most, *column));
@@ -106,33 +106,34 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout, 
     }
 }
 
+/// The names of the columns: numbers' names end where the numbers end.
 fn head(frame: &mut Frame<'_>, theme: &Theme, row: Rect, columns: &Columns, bordered: bool) {
-    let mut x = row.x + 2;
-    let mut put = |text: &str, width: u16, right: bool| {
-        if width > 0 {
-            let text = format!(" {text} ");
-            let from =
-                if right { (x + width + 1).saturating_sub(text.len() as u16) } else { x - 1 };
-            let at = Rect {
-                x: from,
-                width: (text.len() as u16).min(row.right().saturating_sub(from)),
-                ..row
-            };
-            frame.render_widget(Line::styled(text, theme.label), at);
-        }
-        x += width;
+    let busy = 2 + columns.name + columns.workers + 1;
+    let rate = busy + columns.busy + 5 + columns.rate;
+    let service = rate + columns.service;
+    let queue = service + 2;
+    let depth = queue + columns.queue_name + columns.queue + columns.depth;
+    let mut put = |text: &str, at: u16| {
+        let text = format!(" {text} ");
+        let x = row.x + at.saturating_sub(1);
+        let width = (text.len() as u16).min(row.right().saturating_sub(x));
+        frame.render_widget(Line::styled(text, theme.label), Rect { x, width, ..row });
     };
-    put(if bordered { "stage" } else { "pipeline" }, columns.name, false);
-    put("n", columns.workers, true);
-    put("", 0, true);
-    put(" busy", columns.busy + 6, false);
-    put("img/s", columns.rate, true);
-    put("p50 / p95 ms", columns.service, true);
-    put("", 0, true);
-    put("  queue after", columns.queue_name + columns.queue + 2, false);
-    put("depth", columns.depth, true);
+    put(if bordered { "stage" } else { "pipeline" }, 2);
+    put("n", busy - 2);
+    put("busy", busy);
+    put("img/s", rate - 5);
+    if columns.service > 0 {
+        put("p50 / p95 ms", service - 12);
+    }
+    if columns.queue_name > 0 {
+        put("queue after", queue);
+    } else {
+        put("queue", queue);
+    }
+    put("depth", depth - 5);
     if columns.history >= 8 {
-        put(" 30 s", columns.history, false);
+        put("30 s", depth + 1);
     }
 }
 

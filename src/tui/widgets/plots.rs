@@ -30,7 +30,7 @@ pub fn throughput(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layo
     let values = app.history().columns(Series::Throughput, columns, SPAN);
     let top = chart::ceiling(highest(&values));
     chart::axis(frame, inner, top, |v| rate(Some(v)), theme);
-    chart::area(frame, plot, &values, top, theme);
+    chart::area(frame, plot, &values, top, theme.area, theme);
     chart::marks(frame, plot, &app.history().marks(columns, SPAN), theme);
 }
 

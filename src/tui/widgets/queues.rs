@@ -29,7 +29,7 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout, 
         if rows_each == 1 {
             frame.render_widget(Line::from(bar::sparkline(&values, theme.queue, theme)), plot);
         } else {
-            chart::area(frame, plot, &values, 1.0, theme);
+            chart::area(frame, plot, &values, 1.0, theme.queue, theme);
         }
     }
 }

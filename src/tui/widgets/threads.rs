@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::{bar, panel};
 use crate::pipeline::Stage;
-use crate::profile::snapshot::{Group, Wait};
+use crate::profile::snapshot::{Group, Snapshot, ThreadSample, Wait};
 use crate::profile::window::{Shares, Window};
 use crate::tui::app::App;
 use crate::tui::format::{fit, percent};
@@ -26,7 +26,7 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout, 
     let Some(window) = app.window() else { return };
     let all = rows(&window);
     let rows = if all.len() <= usize::from(inner.height) { all } else { by_stage(&window) };
-    let name = if inner.width >= 50 { 15 } else { 12 };
+    let name = 16;
     for (row, area) in rows.iter().zip(inner.rows()) {
         let bar_width = inner.width.saturating_sub(name + 6);
         let mut spans = vec![Span::styled(
@@ -75,10 +75,15 @@ pub fn legend(theme: &Theme, width: u16) -> Vec<Span<'static>> {
     spans
 }
 
+/// The threads of the stages and of the runtime.
+pub fn ours(snapshot: &Snapshot) -> impl Iterator<Item = &ThreadSample> {
+    let ours = |thread: &&ThreadSample| matches!(thread.group, Group::Stage(_) | Group::Runtime);
+    snapshot.threads.iter().filter(ours)
+}
+
 /// The lanes together, then every thread of the stages and of the runtime.
 fn rows(window: &Window<'_>) -> Vec<Row> {
-    let threads = window.to().threads.iter();
-    let ours = threads.filter(|t| matches!(t.group, Group::Stage(_) | Group::Runtime));
+    let ours = ours(window.to());
     lanes(window)
         .into_iter()
         .chain(ours.map(|thread| Row {
@@ -101,7 +106,7 @@ fn by_stage(window: &Window<'_>) -> Vec<Row> {
         };
         let cpus: Option<Vec<f64>> = threads.iter().map(|t| window.thread_cpu(t)).collect();
         (!threads.is_empty()).then(|| Row {
-            name: format!("{} ×{}", fit(name, 7), threads.len()),
+            name: format!("{} ×{}", name, threads.len()),
             states: (!measured.is_empty()).then(|| bar::states(&mean(&measured))),
             cpu: cpus.map(|cpus| cpus.iter().sum()),
         })

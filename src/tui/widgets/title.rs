@@ -41,14 +41,9 @@ fn first_row(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout) {
     let row = Rect { height: 1, ..layout.head };
     let end = layout.tabs.first().map_or(row.right(), |(_, rect)| rect.x);
     let mut spans = vec![Span::styled(" pipetop ", theme.accent), Span::raw(" ")];
-    let mut room = usize::from(end - row.x).saturating_sub(11);
+    let room = usize::from(end - row.x).saturating_sub(11);
     if let Some(snapshot) = app.snapshot() {
-        let tags = if layout.size.bordered() { tags(snapshot, theme) } else { Vec::new() };
-        let tags_width: usize = tags.iter().map(Span::width).sum();
-        room = room.saturating_sub(tags_width + 2);
         spans.extend(names(snapshot, room, theme));
-        spans.push(Span::raw("  "));
-        spans.extend(tags);
     }
     frame.render_widget(Line::from(spans), Rect { width: end - row.x, ..row });
     for &(screen, rect) in &layout.tabs {
@@ -154,8 +149,7 @@ fn figures(app: &App, snapshot: &Snapshot) -> Vec<Figure> {
 /// One row: the rate, then as many figures as fit, and the words of caution at the end.
 fn one_row(frame: &mut Frame<'_>, app: &App, theme: &Theme, row: Rect) {
     let Some(snapshot) = app.snapshot() else { return };
-    let tags = tags(snapshot, theme);
-    let tags_width: usize = tags.iter().map(Span::width).sum();
+    let tags_width = words(frame, snapshot, theme, row);
     let throughput = rate(app.window().and_then(|w| w.throughput()));
     let mut spans = vec![
         Span::styled(format!(" {throughput:>7}"), theme.value),
@@ -204,9 +198,8 @@ fn one_row(frame: &mut Frame<'_>, app: &App, theme: &Theme, row: Rect) {
             spans.push(Span::styled(format!(" {}", figure.unit), theme.label));
         }
     }
-    frame.render_widget(Line::from(spans), row);
-    let x = row.right().saturating_sub(tags_width as u16);
-    frame.render_widget(Line::from(tags), Rect { x, width: row.right() - x, ..row });
+    let width = row.width.saturating_sub(tags_width as u16);
+    frame.render_widget(Line::from(spans), Rect { width, ..row });
 }
 
 /// The rate in large digits, then figures in columns: name above, value below.
@@ -216,19 +209,21 @@ fn cards(frame: &mut Frame<'_>, app: &App, theme: &Theme, area: Rect) {
     // Room for five digits, so that the columns stand still.
     let wide = 23.max(big::width(&text));
     let number = Rect { x: area.x + 2, width: wide.min(area.width.saturating_sub(2)), ..area };
-    let at = number.x + wide.saturating_sub(big::width(&text));
-    if theme.ascii {
+    let shown = if theme.ascii {
         let row = Rect { y: area.y + 1, height: 1, ..number };
-        frame.render_widget(Line::styled(theme.plain(&text), theme.accent).right_aligned(), row);
+        frame.render_widget(Line::styled(theme.plain(&text), theme.accent), row);
+        text.width() as u16
     } else {
-        let digits = Rect { x: at, width: number.right().saturating_sub(at), ..number };
-        big::render(frame, &text, theme.accent, digits);
-    }
-    let unit = Rect { x: number.right() + 1, y: area.y + 1, width: 6, height: 1 };
+        big::render(frame, &text, theme.accent, number);
+        big::width(&text)
+    };
+    let unit = Rect { x: number.x + shown + 2, y: area.y + 1, width: 6, height: 1 };
     frame.render_widget(Line::styled("img/s", theme.label), unit.intersection(area));
+    // The columns stand still, however many digits the rate has.
+    let unit = Rect { x: number.right() + 1, ..unit };
     let mut x = unit.right() + 2;
     for figure in figures(app, snapshot) {
-        let width = 10.max(figure.value.width() as u16 + figure.unit.len() as u16 + 2);
+        let width = 10.max(figure.value.width() as u16 + figure.unit.len() as u16 + 3);
         if x + width > area.right() {
             break;
         }
@@ -255,4 +250,14 @@ fn cards(frame: &mut Frame<'_>, app: &App, theme: &Theme, area: Rect) {
         height: 1,
     };
     frame.render_widget(Line::styled(note, theme.label), row);
+    words(frame, snapshot, theme, Rect { y: area.y + 2, height: 1, ..area });
+}
+
+/// The words of caution at the right end of a row; returns the cells that they take.
+fn words(frame: &mut Frame<'_>, snapshot: &Snapshot, theme: &Theme, row: Rect) -> usize {
+    let tags = tags(snapshot, theme);
+    let width: usize = tags.iter().map(Span::width).sum();
+    let x = row.right().saturating_sub(width as u16).max(row.x);
+    frame.render_widget(Line::from(tags), Rect { x, width: row.right() - x, ..row });
+    width
 }
