@@ -2,7 +2,6 @@
 
 pub mod classify;
 pub mod doctor;
-pub mod run;
 
 use std::io;
 
