@@ -50,7 +50,7 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
         cache_bytes: setup::cache_bytes(),
     };
     let pipeline = Arc::new(Pipeline::start(parts, &registry).map_err(setup::not_started)?);
-    let outcome = watch(&config, dashboard, &pipeline, &signals);
+    let outcome = watch(&config, dashboard, &pipeline, &signals)?;
     let report = Report::new(&outcome.warm, &outcome.end, &outcome.done);
     write_report(&config, &report, dashboard)?;
     verdict(&config, &pipeline, &outcome, &report)
@@ -89,7 +89,7 @@ fn watch(
     dashboard: bool,
     pipeline: &Arc<Pipeline>,
     signals: &Arc<AtomicBool>,
-) -> Outcome {
+) -> Result<Outcome, Failure> {
     let run = run_info(pipeline, config.once, config.duration, config.sample_hz);
     let assembler = Assembler::new(Arc::clone(pipeline), run);
     let conductor = Arc::new(Conductor::new(Arc::clone(pipeline), config.duration));
@@ -102,10 +102,10 @@ fn watch(
             let _ = sender.try_send(Arc::clone(snapshot));
         }
     };
-    let sampler = match Sampler::start(assembler, config.sample_hz, sink) {
-        Ok(sampler) => sampler,
-        Err(error) => unreachable!("{error}"),
-    };
+    let sampler = Sampler::start(assembler, config.sample_hz, sink).map_err(|error| {
+        Failure::new(format!("no thread could be started: {error}"))
+            .hint("lower the thread counts or the limits in force")
+    })?;
     let screen = if dashboard {
         let options = tui::Options {
             fps: f64::from(config.fps),
@@ -121,11 +121,12 @@ fn watch(
         None
     };
     pipeline.stop();
-    let drained = pipeline.wait(conductor.drain_left());
-    let abandoned = if drained { 0 } else { pipeline.abandon() };
-    let done = sampler.finish(abandoned);
+    if !pipeline.wait(conductor.drain_left()) {
+        pipeline.abandon();
+    }
+    let done = sampler.finish();
     let (warm, end) = conductor.window(&done);
-    Outcome { warm, end, done, screen }
+    Ok(Outcome { warm, end, done, screen })
 }
 
 /// The report where it belongs: text on stdout, JSON where it was asked for.

@@ -451,3 +451,6 @@ impl Drop for Reservation<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -74,6 +74,7 @@ struct Done {
     flag: std::sync::Mutex<bool>,
     changed: std::sync::Condvar,
     seen: AtomicBool,
+    watcher: std::sync::Mutex<Option<std::thread::Thread>>,
 }
 
 impl Done {
@@ -81,6 +82,9 @@ impl Done {
         *self.flag.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.seen.store(true, Ordering::Release);
         self.changed.notify_all();
+        if let Some(watcher) = &*self.watcher.lock().unwrap_or_else(PoisonError::into_inner) {
+            watcher.unpark();
+        }
     }
 
     fn wait(&self, longest: Duration) -> bool {
@@ -259,6 +263,16 @@ impl Pipeline {
     /// Whether all that was read has come out and nothing more will.
     pub fn is_done(&self) -> bool {
         self.done.seen.load(Ordering::Acquire)
+    }
+
+    /// Unparks `thread` when all that was read has come out.
+    pub fn wake_when_done(&self, thread: std::thread::Thread) {
+        *self.done.watcher.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+    }
+
+    /// Whether the account was closed before all that was read had come out.
+    pub fn is_given_up(&self) -> bool {
+        self.shared.ledger.is_closed()
     }
 
     /// Whether no more reads are begun.

@@ -185,6 +185,11 @@ impl Ledger {
         self.closed.store(true, Ordering::Release);
     }
 
+    /// Whether nothing more is booked.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
     /// Images predicted and failed so far.
     pub fn counts(&self) -> (u64, u64) {
         (self.predicted.load(Ordering::Acquire), self.failed.load(Ordering::Acquire))

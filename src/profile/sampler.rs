@@ -35,7 +35,6 @@ pub struct Assembler {
     failures: Failures,
     failed_items: Arc<Vec<super::snapshot::FailedItem>>,
     missed: Arc<AtomicU64>,
-    abandoned: Arc<AtomicU64>,
 }
 
 impl Assembler {
@@ -49,7 +48,6 @@ impl Assembler {
             failures: Failures::default(),
             failed_items: Arc::default(),
             missed: Arc::default(),
-            abandoned: Arc::default(),
         }
     }
 
@@ -65,11 +63,11 @@ impl Assembler {
         let now = clock::now();
         let (knobs, epoch) = pipeline.knobs();
         let threads = self.threads.read(pipeline.registry(), now);
-        let abandoned = self.abandoned.load(Ordering::Acquire);
+        let left = intake.read.saturating_sub(predicted + failed);
         Snapshot {
             run: Arc::clone(&self.run),
             at: now.saturating_sub(pipeline.started()),
-            phase: phase(&pipeline, predicted + failed, abandoned),
+            phase: phase(&pipeline, predicted + failed),
             epoch,
             labels: labels(&self.run, knobs.get(KnobId::LoadDelay)),
             knobs,
@@ -79,7 +77,7 @@ impl Assembler {
                 read: intake.read,
                 predicted,
                 failed,
-                abandoned,
+                abandoned: if pipeline.is_given_up() { left } else { 0 },
                 bytes: intake.bytes,
                 failures: self.failures.by_reason.clone(),
                 failed_items: Arc::clone(&self.failed_items),
@@ -117,8 +115,8 @@ impl Assembler {
     }
 }
 
-fn phase(pipeline: &Pipeline, out: u64, abandoned: u64) -> Phase {
-    if pipeline.is_done() || abandoned > 0 {
+fn phase(pipeline: &Pipeline, out: u64) -> Phase {
+    if pipeline.is_done() || pipeline.is_given_up() {
         Phase::Done
     } else if pipeline.is_stopping() {
         Phase::Draining
@@ -241,7 +239,6 @@ pub struct Sampler {
 struct Shared {
     latest: Mutex<Arc<Snapshot>>,
     stop: AtomicBool,
-    abandoned: Arc<AtomicU64>,
 }
 
 impl Sampler {
@@ -256,29 +253,32 @@ impl Sampler {
     ) -> std::io::Result<Self> {
         let first = Arc::new(assembler.snapshot());
         sink(&first);
-        let shared = Arc::new(Shared {
-            latest: Mutex::new(first),
-            stop: AtomicBool::new(false),
-            abandoned: Arc::clone(&assembler.abandoned),
-        });
+        let shared = Arc::new(Shared { latest: Mutex::new(first), stop: AtomicBool::new(false) });
         let period = Duration::from_secs_f64(1.0 / hz).as_nanos() as Nanos;
         let for_thread = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("sampler".to_owned()).spawn(move || {
             let registry = Arc::clone(assembler.pipeline.registry());
             let _registered = registry.register("sampler", OWN);
+            // The end is seen when it comes: a short run's rate must not include waiting for a sample.
+            assembler.pipeline.wake_when_done(std::thread::current());
+            let mut end_seen = false;
             let mut due = clock::now() + period;
             while !for_thread.stop.load(Ordering::Acquire) {
                 std::thread::park_timeout(Duration::from_nanos(due.saturating_sub(clock::now())));
                 let stopping = for_thread.stop.load(Ordering::Acquire);
-                if clock::now() < due && !stopping {
+                let ended = assembler.pipeline.is_done() && !end_seen;
+                if clock::now() < due && !stopping && !ended {
                     continue;
                 }
+                end_seen |= ended;
                 let snapshot = Arc::new(assembler.snapshot());
                 sink(&snapshot);
                 *for_thread.latest.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
-                let late = clock::now().saturating_sub(due) / period;
-                assembler.missed.fetch_add(late, Ordering::Relaxed);
-                due += (late + 1) * period;
+                if clock::now() >= due {
+                    let late = clock::now().saturating_sub(due) / period;
+                    assembler.missed.fetch_add(late, Ordering::Relaxed);
+                    due += (late + 1) * period;
+                }
             }
         })?;
         Ok(Self { shared, thread: Some(thread) })
@@ -289,9 +289,8 @@ impl Sampler {
         Arc::clone(&self.shared.latest.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes one last snapshot, in which `abandoned` images are booked, and ends.
-    pub fn finish(mut self, abandoned: u64) -> Arc<Snapshot> {
-        self.shared.abandoned.store(abandoned, Ordering::Release);
+    /// Takes one last snapshot and ends.
+    pub fn finish(mut self) -> Arc<Snapshot> {
         self.end();
         self.latest()
     }
