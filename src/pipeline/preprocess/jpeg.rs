@@ -117,7 +117,8 @@ fn frame_of(code: u8, body: &[u8]) -> Result<(u32, u32, u8, bool), ImageError> {
 /// `pixels` holds exactly width × height × 3 bytes.
 ///
 /// A file that lacks the end-of-image marker is decoded twice with different bytes in place of what
-/// is missing: if no pixel depends on them, then nothing but the marker is missing.
+/// is missing: if no pixel depends on them, then nothing but the marker is missing. A scan that an
+/// end-of-image marker ends early passes, as in libjpeg, which warns of it.
 pub(super) fn decode(
     bytes: &[u8],
     header: &JpegHeader,
@@ -133,8 +134,7 @@ pub(super) fn decode(
             format!("the file ends after {} bytes, before the image does", bytes.len()),
         )
     };
-    if header.progressive {
-        // Each scan refines the whole picture: that the last one is whole does not show that all are there.
+    if header.progressive && !all_refined(scan, header.components) {
         return Err(cut());
     }
     // The marker's own first half may be there.
@@ -148,6 +148,35 @@ pub(super) fn decode(
     let mut other = vec![0; pixels.len()];
     decode_as_is(&completed, header, &mut other).map_err(|_| cut())?;
     if other == pixels { Ok(()) } else { Err(cut()) }
+}
+
+/// Whether the scans of a progressive JPEG bring every coefficient of every component to its last bit;
+/// the last scan may still be cut.
+fn all_refined(scans: &[u8], components: u8) -> bool {
+    let mut done: Vec<(u8, [bool; 64])> = Vec::new();
+    let mut at = 0;
+    while let Some(found) = scans[at..].windows(2).position(|pair| pair == [0xff, 0xda]) {
+        at += found + 2;
+        // Length, number of components, two bytes each, first and last coefficient, bits.
+        let Some(&count) = scans.get(at + 2) else { return false };
+        let names_end = at + 3 + 2 * usize::from(count);
+        let (Some(names), Some(&[first, last, bits])) =
+            (scans.get(at + 3..names_end), scans.get(names_end..names_end + 3))
+        else {
+            return false;
+        };
+        if bits & 15 != 0 || last > 63 || first > last {
+            continue;
+        }
+        for &name in names.iter().step_by(2) {
+            let index = done.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+                done.push((name, [false; 64]));
+                done.len() - 1
+            });
+            done[index].1[usize::from(first)..=usize::from(last)].fill(true);
+        }
+    }
+    done.len() == usize::from(components) && done.iter().all(|(_, all)| all.iter().all(|&d| d))
 }
 
 fn decode_as_is(bytes: &[u8], header: &JpegHeader, pixels: &mut [u8]) -> Result<(), ImageError> {

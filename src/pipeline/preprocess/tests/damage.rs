@@ -27,7 +27,9 @@ fn a_jpeg_that_is_cut_anywhere_is_truncated() {
 
 #[test]
 fn a_whole_scan_is_fine_whatever_follows_it() {
-    for jpeg in [WREN, OTTER, &jpeg_of(&picture(61, 47), |e| e.set_restart_interval(2))] {
+    let restarts = jpeg_of(&picture(61, 47), |e| e.set_restart_interval(2));
+    let progressive = jpeg_of(&picture(61, 47), |e| e.set_progressive(true));
+    for jpeg in [WREN, OTTER, &restarts, &progressive] {
         let expected = small(jpeg).unwrap();
         let bare = &jpeg[..jpeg.len() - 2];
         for bytes in [
@@ -39,6 +41,16 @@ fn a_whole_scan_is_fine_whatever_follows_it() {
         ] {
             assert_eq!(small(&bytes).as_ref(), Ok(&expected), "{} bytes", bytes.len());
         }
+    }
+}
+
+#[test]
+fn a_progressive_jpeg_without_its_last_scans_is_truncated() {
+    let jpeg = jpeg_of(&picture(61, 47), |e| e.set_progressive(true));
+    let scans: Vec<_> = (0..jpeg.len() - 1).filter(|&i| jpeg[i..i + 2] == [0xff, 0xda]).collect();
+    assert!(scans.len() > 4);
+    for cut in &scans[1..] {
+        assert_eq!(reason(&jpeg[..*cut]), "truncated");
     }
 }
 

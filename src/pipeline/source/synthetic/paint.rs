@@ -108,21 +108,24 @@ impl Canvas {
     pub(super) fn develop(&self, random: &mut Random, vignette: f32, noise: f32) -> Vec<u8> {
         let (half_w, half_h) = (self.width as f32 * 0.5, self.height as f32 * 0.5);
         let per_square = vignette / (half_w * half_w + half_h * half_h);
+        // Shot noise grows with √light.
+        let grain: [f32; 256] =
+            std::array::from_fn(|v| noise * (0.4 + 0.6 * (v as f32 * (1.0 / 255.0)).sqrt()));
         let mut bytes = Vec::with_capacity(self.pixels.len() * 3);
         for (y, row) in self.pixels.chunks_exact(self.width).enumerate() {
             let dy = y as f32 - half_h;
             for (x, pixel) in row.iter().enumerate() {
                 let dx = x as f32 - half_w;
                 let light = 1.0 - per_square * (dx * dx + dy * dy);
-                let mut bits = random.bits();
-                for value in pixel {
-                    let value = (value * light).clamp(0.0, 255.0);
-                    // Two random bytes make a triangle about 0; shot noise grows with √light.
-                    let triangle = ((bits & 255) + (bits >> 8 & 255)) as f32 * (1.0 / 255.0) - 1.0;
-                    bits >>= 16;
-                    let grain = noise * (0.4 + 0.6 * (value * (1.0 / 255.0)).sqrt());
-                    bytes.push((value + grain * triangle + 0.5).clamp(0.0, 255.0) as u8);
-                }
+                let bits = random.bits();
+                let developed: [u8; 3] = std::array::from_fn(|channel| {
+                    let value = (pixel[channel] * light).clamp(0.0, 255.0);
+                    // Two random bytes make a triangle about 0.
+                    let [one, two] = ((bits >> (16 * channel)) as u16).to_le_bytes();
+                    let triangle = (f32::from(one) + f32::from(two)) * (1.0 / 255.0) - 1.0;
+                    (value + grain[value as usize] * triangle + 0.5) as u8
+                });
+                bytes.extend_from_slice(&developed);
             }
         }
         bytes
