@@ -130,18 +130,21 @@ impl Preprocessor {
         filter: Filter,
         out: &mut [f32],
     ) -> Result<(), ImageError> {
-        let side = self.side as usize;
-        assert_eq!(out.len(), 3 * side * side, "a slot holds 3 × side × side values");
-        guard::guard(|| {
-            self.decode(bytes, header)?;
-            self.resize(header, filter)?;
-            self.normaliser.run(self.resizer.square(), side, header.orientation, out);
-            Ok(())
-        })
+        self.decode(bytes, header)?;
+        self.resize(header, filter)?;
+        self.normalise(header, out);
+        Ok(())
     }
 
-    /// First third of [`run`](Self::run): the picture as stored, kept inside.
-    fn decode(&mut self, bytes: &[u8], header: &Header) -> Result<(), ImageError> {
+    /// First step of [`run`](Self::run): the picture as stored, kept inside.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn decode(&mut self, bytes: &[u8], header: &Header) -> Result<(), ImageError> {
+        guard::guard(|| self.decode_unguarded(bytes, header))
+    }
+
+    fn decode_unguarded(&mut self, bytes: &[u8], header: &Header) -> Result<(), ImageError> {
         let wanted = header.width as usize * header.height as usize * 3;
         if self.pixels.len() > KEPT && wanted <= KEPT {
             self.pixels = Vec::new();
@@ -160,11 +163,26 @@ impl Preprocessor {
         Ok(())
     }
 
-    /// Second third: the crop, as stored, kept inside.
-    fn resize(&mut self, header: &Header, filter: Filter) -> Result<(), ImageError> {
+    /// Second step: the crop of the picture that was decoded last, as stored, kept inside.
+    ///
+    /// # Errors
+    /// `internal` where the resizer fails.
+    pub fn resize(&mut self, header: &Header, filter: Filter) -> Result<(), ImageError> {
         let size = (header.width, header.height);
-        let rect = resize::source_rect(size, header.orientation, self.short_side, self.side);
         let used = header.width as usize * header.height as usize * 3;
-        self.resizer.run(&self.pixels[..used], size, rect, filter)
+        guard::guard(|| {
+            let rect = resize::source_rect(size, header.orientation, self.short_side, self.side);
+            self.resizer.run(&self.pixels[..used], size, rect, filter)
+        })
+    }
+
+    /// Third step: the crop that was made last to `out`, normalised and upright.
+    ///
+    /// # Panics
+    /// If `out` has another length than [`InputSpec::values`].
+    pub fn normalise(&self, header: &Header, out: &mut [f32]) {
+        let side = self.side as usize;
+        assert_eq!(out.len(), 3 * side * side, "a slot holds 3 × side × side values");
+        self.normaliser.run(self.resizer.square(), side, header.orientation, out);
     }
 }

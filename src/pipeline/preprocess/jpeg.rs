@@ -137,10 +137,12 @@ pub(super) fn decode(
         // Each scan refines the whole picture: that the last one is whole does not show that all are there.
         return Err(cut());
     }
-    let mut completed = bytes.to_vec();
+    // The marker's own first half may be there.
+    let ends = bytes.iter().rposition(|&byte| byte != 0xff).map_or(0, |last| last + 1);
+    let mut completed = bytes[..ends].to_vec();
     completed.extend(END_OF_IMAGE);
     decode_as_is(&completed, header, pixels).map_err(|_| cut())?;
-    completed.truncate(bytes.len());
+    completed.truncate(ends);
     completed.extend([0x55; 64]);
     completed.extend(END_OF_IMAGE);
     let mut other = vec![0; pixels.len()];

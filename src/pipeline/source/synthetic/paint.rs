@@ -19,8 +19,10 @@ pub(super) enum Shape {
 /// How a shape is filled.
 pub(super) struct Surface<'a> {
     pub(super) colour: Colour,
-    /// Brightness gained towards the right and the bottom, over the whole canvas's longer side.
+    /// Brightness gained a pixel towards the right and towards the bottom …
     pub(super) slope: (f32, f32),
+    /// … from here.
+    pub(super) centre: (f32, f32),
     pub(super) texture: &'a Tile,
     /// Where in the texture it begins.
     pub(super) offset: (usize, usize),
@@ -64,15 +66,15 @@ impl Canvas {
                 }
                 let at = (x + surface.offset.0) & (SIDE - 1);
                 let light = 1.0
-                    + surface.slope.0 * x as f32
-                    + surface.slope.1 * y as f32
+                    + surface.slope.0 * (x as f32 - surface.centre.0)
+                    + surface.slope.1 * (y as f32 - surface.centre.1)
                     + surface.gain * texture[at];
                 let shift = surface.tint * shifts[at];
                 let [r, g, b] = surface.colour;
                 let new = [r * light + shift, g * light, b * light - shift];
-                let share = inside.min(1.0);
+                let cover = inside.min(1.0);
                 for (old, new) in row[x].iter_mut().zip(new) {
-                    *old += share * (new - *old);
+                    *old += cover * (new - *old);
                 }
             }
         }

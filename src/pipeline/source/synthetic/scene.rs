@@ -2,7 +2,7 @@
 
 use super::paint::{Canvas, Colour, Shape, Surface};
 use super::random::Random;
-use super::texture::{SIDE, Textures, Tile};
+use super::texture::{SIDE, Textures};
 
 /// Colours of sky, leaves, earth, stone, sand, skin, flowers, evening and night.
 const PALETTE: [Colour; 16] = [
@@ -57,14 +57,14 @@ pub(super) fn render(
     }
     let Painter { random, canvas, .. } = painter;
     let vignette = random.between(0.0, 0.35);
-    let noise = random.between(1.0, 5.0);
+    let noise = random.between(1.5, 6.0);
     canvas.develop(random, vignette, noise)
 }
 
 impl<'a> Painter<'a> {
     /// Sky, ridges one before the other, things on the ground.
     fn landscape(&mut self) {
-        let sky = self.colours[0].map(|v| 0.4 * v + 130.0);
+        let sky = self.sky();
         self.fill(sky, 0.05, true);
         let ridges = 2 + self.random.below(3);
         let height = self.canvas.height as f32;
@@ -81,7 +81,9 @@ impl<'a> Painter<'a> {
             self.canvas.paint(&Shape::Below(line), &surface);
         }
         let (width, height) = (self.canvas.width as f32, height);
-        self.leaves((0.0, 0.55 * height), (width, 1.05 * height), 0.35, 0.08);
+        let ground = ((0.0, 0.6 * height), (width, 1.05 * height));
+        let cover = self.random.between(0.05, 0.5);
+        self.leaves(ground, false, cover, 0.08);
     }
 
     /// Things upon things, all over.
@@ -89,12 +91,12 @@ impl<'a> Painter<'a> {
         self.fill(self.colours[0].map(|v| 0.7 * v), 0.25, false);
         let (width, height) = (self.canvas.width as f32, self.canvas.height as f32);
         let cover = self.random.between(1.2, 2.6);
-        self.leaves((0.0, 0.0), (width, height), cover, 0.3);
+        self.leaves(((0.0, 0.0), (width, height)), false, cover, 0.3);
     }
 
     /// Houses with rows of windows under a sky.
     fn street(&mut self) {
-        let sky = self.colours[0].map(|v| 0.5 * v + 105.0);
+        let sky = self.sky();
         self.fill(sky, 0.04, true);
         let (width, height) = (self.canvas.width as f32, self.canvas.height as f32);
         for _ in 0..4 + self.random.below(6) {
@@ -105,12 +107,14 @@ impl<'a> Painter<'a> {
             let axis = ((1.0 - lean * lean).sqrt(), lean);
             self.house(centre, axis, half);
         }
-        self.leaves((0.0, 0.8 * height), (width, 1.05 * height), 0.2, 0.06);
+        let street = ((0.0, 0.8 * height), (width, 1.05 * height));
+        self.leaves(street, false, 0.2, 0.06);
     }
 
     fn house(&mut self, centre: (f32, f32), axis: (f32, f32), half: (f32, f32)) {
         let wall = self.colour();
-        let surface = self.surface(wall, 0.16);
+        let mut surface = self.surface(wall, 0.2);
+        self.lit(&mut surface, centre, half.0.max(half.1));
         self.canvas.paint(&Shape::Rectangle(centre, axis, half), &surface);
         let pitch = (half.0 * self.random.between(0.18, 0.4)).max(7.0);
         let fill = self.random.between(0.3, 0.42);
@@ -158,17 +162,24 @@ impl<'a> Painter<'a> {
             (width * self.random.between(0.35, 0.65), height * self.random.between(0.4, 0.65));
         let reach = size * self.random.between(0.22, 0.4);
         let colour = self.colour();
-        let surface = self.surface(colour, 0.45);
+        let mut surface = self.surface(colour, 0.45);
+        self.lit(&mut surface, middle, reach);
         let axis = self.random.direction();
         self.canvas.paint(&Shape::Ellipse(middle, axis, (reach, reach * 0.75)), &surface);
-        let (low, high) =
-            ((middle.0 - reach, middle.1 - reach), (middle.0 + reach, middle.1 + reach));
-        self.leaves(low, high, 0.9, 0.12);
+        let heap = ((middle.0 - reach, middle.1 - reach), (middle.0 + reach, middle.1 + reach));
+        let cover = self.random.between(0.2, 1.2);
+        self.leaves(heap, true, cover, 0.12);
     }
 
     /// Shapes in a box until they have painted `cover` times its area; the largest is `largest` of
-    /// the canvas's shorter side. Radii are spread as r⁻³, by which the model is free of scale.
-    fn leaves(&mut self, low: (f32, f32), high: (f32, f32), cover: f32, largest: f32) {
+    /// the canvas's shorter side. A `round` heap keeps to the ellipse in the box. Radii are spread as r⁻³, by which the model is free of scale.
+    fn leaves(
+        &mut self,
+        (low, high): ((f32, f32), (f32, f32)),
+        round: bool,
+        cover: f32,
+        largest: f32,
+    ) {
         let size = self.canvas.width.min(self.canvas.height) as f32;
         let (least, most) = (3.5_f32.max(size * 0.008), size * largest);
         let tail = 1.0 - (least / most) * (least / most);
@@ -177,10 +188,18 @@ impl<'a> Painter<'a> {
             let radius = least / (1.0 - self.random.unit() * tail).sqrt();
             let flat = self.random.between(0.35, 1.0);
             left -= 3.0 * radius * radius * flat;
-            let centre = (self.random.between(low.0, high.0), self.random.between(low.1, high.1));
+            let (u, v) = (self.random.between(-1.0, 1.0), self.random.between(-1.0, 1.0));
+            if round && u * u + v * v > 1.0 {
+                continue;
+            }
+            let centre = (
+                0.5 * (low.0 + high.0 + u * (high.0 - low.0)),
+                0.5 * (low.1 + high.1 + v * (high.1 - low.1)),
+            );
             let axis = self.random.direction();
-            let colour = self.colour();
-            let surface = self.surface(colour, 0.3);
+            let colour = self.colour_at(centre);
+            let mut surface = self.surface(colour, 0.45);
+            self.lit(&mut surface, centre, radius);
             let halves = (radius, radius * flat);
             let shape = if self.random.chance(0.8) {
                 Shape::Ellipse(centre, axis, halves)
@@ -191,18 +210,47 @@ impl<'a> Painter<'a> {
         }
     }
 
+    /// Blue, overcast or evening.
+    fn sky(&mut self) -> Colour {
+        const SKIES: [Colour; 4] = [
+            [138.0, 178.0, 222.0],
+            [205.0, 212.0, 220.0],
+            [226.0, 184.0, 150.0],
+            [110.0, 140.0, 184.0],
+        ];
+        SKIES[self.random.below(SKIES.len())].map(|v| v + self.random.between(-14.0, 14.0))
+    }
+
     fn fill(&mut self, colour: Colour, gain: f32, calm: bool) {
         let mut surface = self.surface(colour, gain);
         if calm {
             surface.texture = &self.textures.smooth;
         }
+        let (width, height) = (self.canvas.width as f32, self.canvas.height as f32);
+        self.lit(&mut surface, (0.5 * width, 0.5 * height), width.max(height));
         self.canvas.fill(&surface);
     }
 
     /// One of the picture's colours, lighter or darker, a little off.
     fn colour(&mut self) -> Colour {
-        let bright = self.random.between(0.55, 1.3);
         let own = self.colours[self.random.below(self.colours.len())];
+        self.near(own)
+    }
+
+    /// A colour that neighbours share, mostly: like things stand together.
+    fn colour_at(&mut self, (x, y): (f32, f32)) -> Colour {
+        if self.random.chance(0.12) {
+            return self.colour();
+        }
+        let value = self.textures.smooth.row(y as usize)[x as usize & (SIDE - 1)];
+        let place = 0.5 + 0.5 * value + self.random.between(-0.12, 0.12);
+        let index = (place * self.colours.len() as f32) as usize;
+        let own = self.colours[index.min(self.colours.len() - 1)];
+        self.near(own)
+    }
+
+    fn near(&mut self, own: Colour) -> Colour {
+        let bright = self.random.between(0.55, 1.3);
         own.map(|value| value * bright + self.random.between(-10.0, 10.0))
     }
 
@@ -214,11 +262,10 @@ impl<'a> Painter<'a> {
             5 | 6 => &textures.fine,
             _ => &textures.streaks,
         };
-        let longer = self.canvas.width.max(self.canvas.height) as f32;
-        let shade = self.random.between(0.0, 0.5) / longer;
         Surface {
             colour,
-            slope: (self.light.0 * shade, self.light.1 * shade),
+            slope: (0.0, 0.0),
+            centre: (0.0, 0.0),
             texture,
             offset: (self.random.below(SIDE), self.random.below(SIDE)),
             gain: gain * self.detail * self.random.between(0.3, 1.2),
@@ -227,10 +274,16 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// A line across the canvas that wanders about `level`, with the texture's own 1/f wandering.
+    /// Lights a surface from the picture's side: a thing at `centre` with that `radius`.
+    fn lit(&mut self, surface: &mut Surface, centre: (f32, f32), radius: f32) {
+        let shade = self.random.between(0.1, 0.5) / radius;
+        surface.slope = (self.light.0 * shade, self.light.1 * shade);
+        surface.centre = centre;
+    }
+
+    /// A line across the canvas that wanders about `level`.
     fn line(&mut self, level: f32, rough: f32) -> Vec<f32> {
-        let row: &Tile = &self.textures.natural;
-        let row = row.row(self.random.below(SIDE));
+        let row = self.textures.smooth.row(self.random.below(SIDE));
         let start = self.random.below(SIDE);
         (0..self.canvas.width).map(|x| level + rough * row[(start + x) & (SIDE - 1)]).collect()
     }
