@@ -28,7 +28,10 @@ fn answers() -> Answers {
     serde_json::from_str(&std::fs::read_to_string(photo("answers.json")).unwrap()).unwrap()
 }
 
-fn run(paths: &[PathBuf], k: usize) -> (Summary, Vec<(String, Result<Vec<Prediction>, String>)>) {
+/// An image's name, and its best classes or the word for its failure.
+type Outcome = (String, Result<Vec<Prediction>, String>);
+
+fn run(paths: &[PathBuf], k: usize) -> (Summary, Vec<Outcome>) {
     let source = Source::from_paths(paths, &[]).unwrap();
     let mut results = Vec::new();
     let summary = classify(&*engine(), &source, k, MAX_PIXELS, &mut |name, result| {

@@ -147,7 +147,7 @@ fn models_that_are_no_classifiers_are_refused_with_a_way_out() {
         ("half.onnx", &["no ONNX model", "give a whole .onnx file"]),
         ("rank.onnx", &["`x` is 1×3×8", "4 dimensions, not 3"]),
         ("last.onnx", &["channels last", "NCHW"]),
-        ("grey.onnx", &["1 channels", "with 3 channels"]),
+        ("grey.onnx", &["1 channel;", "with 3 channels"]),
         ("alpha.onnx", &["4 channels", "with 3 channels"]),
         ("oblong.onnx", &["not square"]),
         ("open.onnx", &["any size", "--size 224"]),

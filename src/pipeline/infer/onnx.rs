@@ -89,7 +89,7 @@ fn load(path: &Path) -> Result<Model, ModelError> {
 }
 
 fn load_error(path: &Path, error: &LoadError) -> ModelError {
-    let found = error.to_string();
+    let found = printable(&error.to_string());
     let file = path.to_owned();
     match error.kind() {
         LoadErrorKind::OperatorInvalid => ModelError::Unsupported {
@@ -130,7 +130,8 @@ struct Probe {
 
 impl Found<'_> {
     fn name(&self, id: NodeId) -> String {
-        self.model.node_info(id).and_then(|info| info.name()).unwrap_or("without a name").to_owned()
+        let name = self.model.node_info(id).and_then(|info| info.name());
+        printable(name.unwrap_or("without a name"))
     }
 
     fn bad_input(&self, found: String, way_out: impl Into<String>) -> ModelError {
@@ -193,7 +194,7 @@ impl Found<'_> {
             }
             Dimension::Fixed(n) => {
                 return Err(self.bad_input(
-                    format!("{}, {n} channels", found()),
+                    format!("{}, {n} channel{}", found(), plural(*n)),
                     "pictures have red, green and blue: export it with 3 channels",
                 ));
             }
@@ -266,7 +267,7 @@ impl Found<'_> {
         }
         let values = run(1).map_err(|error| ModelError::Unsupported {
             file: self.path.to_owned(),
-            found: format!("a first picture of {side} × {side} pixels failed: {error}"),
+            found: printable(&format!("a first picture of {side} × {side} pixels failed: {error}")),
             way_out: "check --size, or export it again as a float model of opset 11 to 20",
         })?;
         self.classes(&values, 1)
@@ -290,7 +291,10 @@ impl Found<'_> {
             });
         }
         let mut found = String::from("its outputs for ");
-        let _ = write!(found, "{images} picture{} are ", if images == 1 { "" } else { "s" });
+        let _ = write!(found, "{images} picture{} are ", plural(images));
+        if values.is_empty() {
+            found = "the model has no output".into();
+        }
         for (index, (&output, value)) in self.model.output_ids().iter().zip(values).enumerate() {
             let comma = if index == 0 { "" } else { ", " };
             let (name, dtype) = (self.name(output), value.dtype());
@@ -310,6 +314,15 @@ fn are_probabilities(scores: &[f32]) -> bool {
     scores.iter().all(|&score| score >= 0.0) && (sum - 1.0).abs() < 1e-3
 }
 
+/// Names in a model's file must not drive the terminal.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+fn plural(n: usize) -> &'static str {
+    if n == 1 { "" } else { "s" }
+}
+
 /// `N×3×224×224`.
 fn shape_text(dims: &[Dimension]) -> String {
     if dims.is_empty() {
@@ -320,7 +333,7 @@ fn shape_text(dims: &[Dimension]) -> String {
         .map(|dim| match dim {
             Dimension::Fixed(size) => size.to_string(),
             Dimension::Symbolic(name) if name.starts_with("unnamed_") => "?".into(),
-            Dimension::Symbolic(name) => name.clone(),
+            Dimension::Symbolic(name) => printable(name),
         })
         .collect();
     dims.join("×")
