@@ -293,7 +293,7 @@ fn knob_help(id: KnobId) -> String {
 /// The knob table, examples and exit codes.
 fn run_epilogue() -> String {
     let mut text = String::from(
-        "Knobs (--set NAME=VALUE; in a config file NAME = VALUE; on the dashboard with the arrow keys):\n",
+        "All knobs (--set NAME=VALUE, NAME = VALUE in a config file, or live with the arrow keys):\n",
     );
     let defaults = crate::pipeline::knobs::KnobValues::defaults(1);
     for spec in KNOBS {
@@ -301,8 +301,27 @@ fn run_epilogue() -> String {
             KnobId::PreprocessThreads | KnobId::InferThreads => "one a core".to_owned(),
             id => defaults.get(id).to_string(),
         };
-        text += &format!("  {:<19} {}\n", spec.name, spec.help);
+        let mut name = spec.name;
+        for line in folded(spec.help, 56) {
+            text += &format!("  {name:<19} {line}\n");
+            name = "";
+        }
         text += &format!("  {:<19} {} [default: {default}]\n", "", spec.expects());
     }
     text + "\n" + EXAMPLES
+}
+
+/// The text in lines of at most `width` characters, broken at spaces.
+fn folded(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }

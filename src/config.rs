@@ -306,6 +306,12 @@ fn meant_command(path: &Path) -> Option<String> {
     nearest(word, ["run", "classify", "doctor", "help"].into_iter())
 }
 
+/// Cores that this process may use (affinity and control group counted); 1 where the system does
+/// not tell.
+pub fn usable_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// `$XDG_CONFIG_HOME/pipetop/config.toml`, or `~/.config/pipetop/config.toml`.
 pub fn standard_place() -> Option<PathBuf> {
     let folder = |name: &str| {
