@@ -1,5 +1,6 @@
 //! What each command does; one file a command.
 
+pub mod classify;
 pub mod doctor;
 
 use std::io;

@@ -3,9 +3,22 @@
 //! The pipeline never knows who watches: it writes its own cells (see [`crate::probe`]) and obeys
 //! [`Command`](knobs::Command)s, whoever sends them.
 
+pub mod arrivals;
+pub mod batches;
+pub mod buffers;
+pub mod control;
+pub mod decode;
+pub mod failure;
 pub mod infer;
+pub mod item;
 pub mod knobs;
+pub mod ledger;
+pub mod observe;
+pub mod preprocess;
+mod shared;
+pub mod slab;
 pub mod source;
+mod stages;
 
 use serde::{Deserialize, Serialize};
 

@@ -4,5 +4,11 @@
 //! each into its own cells; the sampler only reads.
 
 pub mod clock;
+pub mod gate;
 pub mod histogram;
+pub mod lock;
+pub mod os;
+pub mod queue;
+pub mod registry;
 pub mod state;
+pub mod track;

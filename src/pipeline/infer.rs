@@ -1,4 +1,27 @@
 //! Engines: what turns a batch of pixels into logits.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`choice`] | which engine, as written after `--engine` |
+//! | [`model`] | the options of a run's model, and from choice and options an engine |
+//! | [`builtin`] | the classifier compiled into the binary |
+//! | [`onnx`] | a classifier from a file: checked, run once, its labels and its preprocessing |
+//! | [`rten`] | the engine on the CPU |
+//! | [`null`], [`emulated`] | engines that predict nothing, to see the other stages |
+
+pub mod builtin;
+pub mod choice;
+pub mod emulated;
+pub mod labels;
+pub mod model;
+pub mod null;
+pub mod onnx;
+pub mod preprocessor;
+pub mod rten;
+mod workers;
+
+pub use choice::{EngineChoice, EngineChoiceError, parse_engine};
+pub use model::{ModelError, ModelOptions, build_engine, build_engine_noting};
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -86,6 +109,12 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// Where the batch cannot be taken.
     fn submit(&self, pixels: Pixels, images: usize) -> Result<Box<dyn Ticket>, EngineError>;
+
+    /// Whether [`Output::Logits`] already are probabilities (the model ends in a softmax), so that
+    /// none must be applied.
+    fn outputs_probabilities(&self) -> bool {
+        false
+    }
 
     /// Time during which the device had work so far, where there is a device.
     fn device_busy(&self) -> Option<Nanos> {

@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::Stage;
+use crate::probe::clock::Nanos;
 
 /// Which knob; the order is that of the screen and of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -168,8 +169,23 @@ fn names() -> String {
     names.join(", ")
 }
 
+/// One turn of a knob.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KnobChange {
+    /// When, since the start of the run.
+    pub at: Nanos,
+    /// The epoch that it began.
+    pub epoch: u32,
+    /// The knob's name.
+    pub knob: String,
+    /// The value before, as written for people.
+    pub from: String,
+    /// The value after.
+    pub to: String,
+}
+
 /// What changes a running pipeline.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Command {
     /// Turn a knob.
     Set(KnobId, KnobValue),

@@ -14,6 +14,8 @@ use crate::probe::clock::Nanos;
 use crate::probe::histogram::Histogram;
 
 pub use crate::pipeline::infer::EngineInfo;
+pub use crate::pipeline::knobs::KnobChange;
+pub use crate::pipeline::ledger::{FailedItem, Segment};
 pub use crate::pipeline::source::InputInfo;
 pub use crate::probe::state::{Wait, Waits};
 
@@ -42,6 +44,8 @@ pub struct Snapshot {
     pub latency: Histogram,
     /// Predictions and latency by the epoch in which the image entered, oldest first (bounded).
     pub segments: Vec<Segment>,
+    /// Older epochs with images that were dropped to keep `segments` bounded.
+    pub segments_dropped: u64,
     /// The five stages, source to sink.
     pub stages: Vec<StageSample>,
     /// The queues between them, source to sink.
@@ -98,21 +102,6 @@ pub enum Phase {
     Done,
 }
 
-/// One turn of a knob.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct KnobChange {
-    /// When, since the start of the run.
-    pub at: Nanos,
-    /// The epoch that it began.
-    pub epoch: u32,
-    /// The knob's name.
-    pub knob: String,
-    /// The value before, as written for people.
-    pub from: String,
-    /// The value after.
-    pub to: String,
-}
-
 /// What is not plainly measured carries one of these words wherever it is shown or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -164,38 +153,6 @@ pub struct Items {
     pub failed_items: Arc<Vec<FailedItem>>,
     /// How far loading is behind a set arrival rate; `None` where none is set.
     pub behind: Option<Nanos>,
-}
-
-/// An image that failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FailedItem {
-    /// Its name: the path.
-    pub name: String,
-    /// The reason, one of a fixed set of words: `truncated`, `not-an-image` …
-    pub reason: String,
-    /// What exactly went wrong.
-    pub detail: String,
-    /// How often, as the input loops.
-    pub times: u64,
-}
-
-/// What came of the images that entered in one epoch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Segment {
-    /// The epoch.
-    pub epoch: u32,
-    /// When it began, since the start of the run.
-    pub from: Nanos,
-    /// When the last image that entered in it came out.
-    pub last_out: Nanos,
-    /// Images predicted.
-    pub predicted: u64,
-    /// Images failed.
-    pub failed: u64,
-    /// Their latency.
-    pub latency: Histogram,
-    /// The knobs' values in it.
-    pub knobs: KnobValues,
 }
 
 /// A stage's counters.
@@ -339,9 +296,11 @@ pub struct GpuSample {
 /// The machine's CPU and memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostSample {
+    /// When the machine was looked at, since the start of the run: less often than samples are taken.
+    pub at: Nanos,
     /// Logical CPUs of the machine.
     pub cpus: u32,
-    /// Busy time of all its CPUs together, since the start of the run.
+    /// Busy time of all its CPUs together, from the start of the run to `at`.
     pub cpu_busy: Nanos,
     /// Memory in use, bytes.
     pub memory_used: u64,

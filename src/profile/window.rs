@@ -228,12 +228,13 @@ impl<'a> Window<'a> {
         (self.nanos() > 0).then(|| (full as f64 / self.nanos() as f64).min(1.0))
     }
 
-    /// CPU of the machine, as a share of all its CPUs.
+    /// CPU of the machine, as a share of all its CPUs, between the looks that lie nearest before the
+    /// window's ends.
     pub fn host_cpu(&self) -> Option<f64> {
         let (from, to) = (self.from.host?, self.to.host?);
+        let span = to.at.saturating_sub(from.at);
         let busy = to.cpu_busy.saturating_sub(from.cpu_busy) as f64;
-        (self.nanos() > 0 && to.cpus > 0)
-            .then(|| (busy / self.nanos() as f64 / f64::from(to.cpus)).min(1.0))
+        (span > 0 && to.cpus > 0).then(|| (busy / span as f64 / f64::from(to.cpus)).min(1.0))
     }
 
     /// CPU of pipetop's own threads, in cores.

@@ -1,0 +1,316 @@
+//! The options of a run's model, and from choice and options an engine.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::choice::EngineChoice;
+use super::emulated::EmulatedEngine;
+use super::labels::{parse_labels, read_labels};
+use super::null::NullEngine;
+use super::onnx::{self, MAX_SIDE};
+use super::preprocessor::{PreprocessorConfig, read_preprocessor};
+use super::rten::RtenEngine;
+use super::{Engine, InputSpec, builtin};
+use crate::probe::clock::RealClock;
+
+/// The model and how it wants its pictures, as given on the command line.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelOptions {
+    /// An ONNX file; without it the built-in model.
+    pub model: Option<PathBuf>,
+    /// Names of the classes; see [`read_labels`].
+    pub labels: Option<PathBuf>,
+    /// What is subtracted, by channel. The scale is read off the numbers: where every value of `mean`
+    /// and `std` is at most 1 they are for pixels of 0 to 1 (as torchvision writes), else for pixels
+    /// of 0 to 255.
+    pub mean: Option<[f32; 3]>,
+    /// By what is divided, by channel; the scale as for `mean`.
+    pub std: Option<[f32; 3]>,
+    /// Side of the square that the model sees, in pixels; only where the model leaves it open.
+    pub size: Option<u32>,
+    /// Length to which the shorter side is resized, in pixels; at first 256/224 of the side.
+    pub resize: Option<u32>,
+    /// A Hugging Face `preprocessor_config.json`; the options above outrank it.
+    pub preprocessor: Option<PathBuf>,
+}
+
+/// Why there is no engine; the text is for the person who chose the model.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// A file that cannot be read.
+    #[error("{}: cannot be read: {source}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file that is no ONNX model, or a broken one.
+    #[error("{}: no ONNX model can be read from it ({found}); {way_out}", file.display())]
+    NotOnnx {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        found: String,
+        /// What to do.
+        way_out: &'static str,
+    },
+    /// A model with an operator or a form that the engine lacks.
+    #[error("{}: the engine on the CPU cannot run it: {found}; {way_out}", file.display())]
+    Unsupported {
+        /// The file.
+        file: PathBuf,
+        /// What it lacks.
+        found: String,
+        /// What to do.
+        way_out: &'static str,
+    },
+    /// A model whose input is no picture.
+    #[error("{}: {found}; expected is one float input of N×3×H×W or 1×3×H×W with H = W; {way_out}", file.display())]
+    Input {
+        /// The file.
+        file: PathBuf,
+        /// What its input is.
+        found: String,
+        /// What to do.
+        way_out: String,
+    },
+    /// A model whose outputs are no classes.
+    #[error("{}: {found}; expected is a float output of N×classes, one vector a picture; {way_out}", file.display())]
+    Output {
+        /// The file.
+        file: PathBuf,
+        /// What its outputs are.
+        found: String,
+        /// What to do.
+        way_out: &'static str,
+    },
+    /// A file of class names that does not fit.
+    #[error("{}: {problem}", file.display())]
+    Labels {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A `preprocessor_config.json` that cannot be followed.
+    #[error("{}: {problem}", file.display())]
+    Preprocessor {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// An option that cannot be.
+    #[error("{option}: {problem}")]
+    Option {
+        /// The option: `--mean`.
+        option: &'static str,
+        /// What is wrong and what to do.
+        problem: String,
+    },
+}
+
+/// The engine that was chosen, with its model; what is in a `preprocessor_config.json` and not followed
+/// goes to the log. See [`build_engine_noting`].
+///
+/// # Errors
+/// Where the model, its labels or an option cannot be used.
+pub fn build_engine(
+    choice: &EngineChoice,
+    options: &ModelOptions,
+) -> Result<Arc<dyn Engine>, ModelError> {
+    let (engine, notes) = build_engine_noting(choice, options)?;
+    for note in notes {
+        tracing::warn!("{note}");
+    }
+    Ok(engine)
+}
+
+/// The engine that was chosen, with its model, and notes for the person who chose: a sentence each.
+///
+/// `null` and `emulated` run no model but take its pictures: the preprocessing is the same.
+///
+/// # Errors
+/// Where the model, its labels or an option cannot be used.
+pub fn build_engine_noting(
+    choice: &EngineChoice,
+    options: &ModelOptions,
+) -> Result<(Arc<dyn Engine>, Vec<String>), ModelError> {
+    let config = match &options.preprocessor {
+        Some(path) => read_preprocessor(path)?,
+        None => PreprocessorConfig::default(),
+    };
+    let engine: Arc<dyn Engine> = match *choice {
+        EngineChoice::Rten => Arc::new(rten(options, &config)?),
+        EngineChoice::Null => Arc::new(NullEngine::new(input_alone(options, &config)?)),
+        EngineChoice::Emulated { rate, latency } => Arc::new(EmulatedEngine::new(
+            input_alone(options, &config)?,
+            rate,
+            latency,
+            Arc::new(RealClock),
+        )),
+    };
+    Ok((engine, config.notes))
+}
+
+fn rten(options: &ModelOptions, config: &PreprocessorConfig) -> Result<RtenEngine, ModelError> {
+    let Some(path) = &options.model else {
+        let input = resolve_input(options, config, Some(builtin::INPUT.side), &builtin::INPUT)?;
+        let network = onnx::open_builtin();
+        let names = match &options.labels {
+            Some(file) => read_labels(file, network.classes)?,
+            None => parse_labels(builtin::CLASSES).expect("the built-in list is whole"),
+        };
+        return Ok(RtenEngine::new(builtin::NAME.into(), input, names.into(), network));
+    };
+    let wanted = options.size.or(config.side);
+    let network = onnx::open(path, wanted)?;
+    let input = user_input(options, config, network.side as u32)?;
+    let names = match &options.labels {
+        Some(file) => read_labels(file, network.classes)?,
+        None => (0..network.classes).map(|class| format!("class {class}")).collect(),
+    };
+    let stem = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    Ok(RtenEngine::new(stem, input, names.into(), network))
+}
+
+/// The pictures of the model that is not run.
+fn input_alone(
+    options: &ModelOptions,
+    config: &PreprocessorConfig,
+) -> Result<InputSpec, ModelError> {
+    match &options.model {
+        Some(path) => {
+            let network = onnx::open(path, options.size.or(config.side))?;
+            user_input(options, config, network.side as u32)
+        }
+        None => resolve_input(options, config, None, &builtin::INPUT),
+    }
+}
+
+/// What torchvision's models were trained with, on a scale of 0 to 255.
+const IMAGENET_MEAN: [f32; 3] = [0.485 * 255.0, 0.456 * 255.0, 0.406 * 255.0];
+const IMAGENET_STD: [f32; 3] = [0.229 * 255.0, 0.224 * 255.0, 0.225 * 255.0];
+
+fn user_input(
+    options: &ModelOptions,
+    config: &PreprocessorConfig,
+    side: u32,
+) -> Result<InputSpec, ModelError> {
+    let defaults =
+        InputSpec { side, short_side: short_of(side), mean: IMAGENET_MEAN, std: IMAGENET_STD };
+    resolve_input(options, config, Some(side), &defaults)
+}
+
+/// 256 to a side of 224, as most classifiers were tested.
+fn short_of(side: u32) -> u32 {
+    (side * 256 + 112) / 224
+}
+
+/// Options before the file before the defaults; `fixed` is the side that the model has.
+fn resolve_input(
+    options: &ModelOptions,
+    config: &PreprocessorConfig,
+    fixed: Option<u32>,
+    defaults: &InputSpec,
+) -> Result<InputSpec, ModelError> {
+    let side = side(options, config, fixed, defaults)?;
+    let from_file = config.short_side.filter(|_| config.side.is_none_or(|of| of == side));
+    let default = if side == defaults.side { defaults.short_side } else { short_of(side) };
+    let short_side = options.resize.or(from_file.filter(|&short| short >= side)).unwrap_or(default);
+    if short_side < side {
+        return Err(ModelError::Option {
+            option: "--resize",
+            problem: format!("{short_side} is less than the model's side of {side} pixels"),
+        });
+    }
+    if short_side > 2 * MAX_SIDE {
+        return Err(ModelError::Option {
+            option: "--resize",
+            problem: format!("{short_side} is too much; at most {} pixels", 2 * MAX_SIDE),
+        });
+    }
+    let (mean, std) = scaled(options)?;
+    Ok(InputSpec {
+        side,
+        short_side,
+        mean: mean.or(config.mean).unwrap_or(defaults.mean),
+        std: std.or(config.std).unwrap_or(defaults.std),
+    })
+}
+
+fn side(
+    options: &ModelOptions,
+    config: &PreprocessorConfig,
+    fixed: Option<u32>,
+    defaults: &InputSpec,
+) -> Result<u32, ModelError> {
+    if let Some(size) = options.size {
+        check_size(size)?;
+    }
+    let Some(fixed) = fixed else {
+        return match (options.size, config.side) {
+            (Some(size), _) | (None, Some(size)) => check_size(size),
+            (None, None) => Ok(defaults.side),
+        };
+    };
+    match (options.size, config.side, &options.preprocessor) {
+        (Some(size), ..) if size != fixed => Err(ModelError::Option {
+            option: "--size",
+            problem: format!(
+                "the model takes {fixed} × {fixed} pixels, not {size}; leave --size out"
+            ),
+        }),
+        (None, Some(side), Some(file)) if side != fixed => Err(ModelError::Preprocessor {
+            file: file.clone(),
+            problem: format!(
+                "it crops {side} × {side} pixels, where the model takes {fixed}; give --size {fixed} to overrule it"
+            ),
+        }),
+        _ => Ok(fixed),
+    }
+}
+
+fn check_size(size: u32) -> Result<u32, ModelError> {
+    if (1..=MAX_SIDE).contains(&size) {
+        Ok(size)
+    } else {
+        let problem = format!("{size} is no side for a picture; 1 to {MAX_SIDE} pixels");
+        Err(ModelError::Option { option: "--size", problem })
+    }
+}
+
+type Channels = Option<[f32; 3]>;
+
+/// `--mean` and `--std` on a scale of 0 to 255; both are on the same scale.
+fn scaled(options: &ModelOptions) -> Result<(Channels, Channels), ModelError> {
+    let given = || options.mean.iter().chain(&options.std).flatten();
+    let problem = |values: &[f32; 3], why: &str| format!("{values:?} {why}");
+    if let Some(mean) = options.mean.filter(|mean| mean.iter().any(|m| !m.is_finite())) {
+        return Err(ModelError::Option {
+            option: "--mean",
+            problem: problem(
+                &mean,
+                "are no means; three numbers are wanted, as in 0.485,0.456,0.406",
+            ),
+        });
+    }
+    if let Some(std) = options.std.filter(|std| std.iter().any(|s| !(s.is_finite() && *s > 0.0))) {
+        return Err(ModelError::Option {
+            option: "--std",
+            problem: problem(
+                &std,
+                "divide by nothing; each must be above 0, as in 0.229,0.224,0.225",
+            ),
+        });
+    }
+    let factor = if given().all(|value| value.abs() <= 1.0) { 255.0 } else { 1.0 };
+    let scale = |values: Channels| values.map(|values| values.map(|value| value * factor));
+    Ok((scale(options.mean), scale(options.std)))
+}
+
+/// A file's name for an error, where only a path is at hand.
+pub(super) fn not_onnx(path: &Path, found: impl Into<String>, way_out: &'static str) -> ModelError {
+    ModelError::NotOnnx { file: path.to_owned(), found: found.into(), way_out }
+}

@@ -1,0 +1,188 @@
+//! How the bytes of an image become a normalised picture: decode → resize → slot.
+//!
+//! Geometry (`short256-crop224` for the built-in model): the upright picture's shorter side is
+//! resized to [`InputSpec::short_side`], and the middle [`InputSpec::side`] × `side` is cut out. Both
+//! happen in one resampling from the part of the source that the crop covers. The filter still
+//! reaches beyond that part where the crop's neighbours would have been, so that the values are those
+//! of resizing first and cutting then (within rounding), without computing pixels that are cut off.
+//! EXIF orientation is applied last, on the small picture; the crop is that of the upright one.
+//!
+//! Colours: grey becomes three equal channels; CMYK JPEGs are taken as Adobe writes them (inverted),
+//! as Pillow does; alpha is dropped and 16 bits are rounded to 8; colour profiles are not applied.
+
+mod guard;
+mod jpeg;
+mod normalise;
+mod orientation;
+mod other;
+mod resize;
+mod sniff;
+#[cfg(test)]
+mod tests;
+
+pub use guard::guarded;
+pub use orientation::Orientation;
+pub use resize::Filter;
+pub use sniff::{Format, sniff};
+
+use jpeg::JpegHeader;
+use normalise::Normaliser;
+use resize::SquareResizer;
+
+use super::failure::{ImageError, Reason};
+use super::infer::InputSpec;
+
+/// Pixels that an image may have unless the user says otherwise: 100 million.
+pub const MAX_PIXELS: u64 = 100_000_000;
+
+/// Bytes of decoded pixels that a worker keeps from image to image; a larger picture's are freed.
+const KEPT: usize = 64 << 20;
+
+/// What an image's first bytes say of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Its format, by content.
+    pub format: Format,
+    /// Width in pixels, as stored.
+    pub width: u32,
+    /// Height in pixels, as stored.
+    pub height: u32,
+    /// How the stored picture is to be turned.
+    pub orientation: Orientation,
+    jpeg: Option<JpegHeader>,
+}
+
+/// Decodes, resizes and normalises, one image after another; one for each worker.
+///
+/// It owns the decoded pixels, the resizer's rows and the small picture, and reuses them: for JPEGs
+/// only the decoder's own tables and row buffers are allocated per image.
+pub struct Preprocessor {
+    side: u32,
+    short_side: u32,
+    max_pixels: u64,
+    pixels: Vec<u8>,
+    resizer: SquareResizer,
+    normaliser: Normaliser,
+}
+
+impl Preprocessor {
+    /// A preprocessor for what an engine wants; images over `max_pixels` are refused.
+    pub fn new(spec: &InputSpec, max_pixels: u64) -> Self {
+        let side = spec.side.max(1);
+        Self {
+            side,
+            short_side: spec.short_side.max(side),
+            max_pixels,
+            pixels: Vec::new(),
+            resizer: SquareResizer::new(side),
+            normaliser: Normaliser::new(spec.mean, spec.std),
+        }
+    }
+
+    /// What an image says of itself; decodes nothing.
+    ///
+    /// # Errors
+    /// `empty`, `not-an-image`, `unsupported`, `too-large`, `truncated` or `corrupt`, as far as the
+    /// first bytes tell; `internal` where a decoder panics.
+    pub fn header(&self, bytes: &[u8]) -> Result<Header, ImageError> {
+        guard::guard(|| self.read_header(bytes))
+    }
+
+    fn read_header(&self, bytes: &[u8]) -> Result<Header, ImageError> {
+        let format = sniff(bytes)?;
+        let header = if format == Format::Jpeg {
+            let jpeg = jpeg::header(bytes)?;
+            let JpegHeader { width, height, orientation, .. } = jpeg;
+            Header { format, width, height, orientation, jpeg: Some(jpeg) }
+        } else {
+            let (width, height, orientation) = other::header(bytes, format, self.max_pixels)?;
+            Header { format, width, height, orientation, jpeg: None }
+        };
+        let (width, height) = (header.width, header.height);
+        if width == 0 || height == 0 {
+            let detail = format!("its header says {width}×{height} pixels");
+            return Err(ImageError::new(Reason::Corrupt, detail));
+        }
+        if u64::from(width) * u64::from(height) > self.max_pixels {
+            let detail = format!(
+                "{width}×{height} is more than {} pixels: raise the limit with --max-pixels",
+                self.max_pixels
+            );
+            return Err(ImageError::new(Reason::TooLarge, detail));
+        }
+        Ok(header)
+    }
+
+    /// Decodes, resizes and normalises the image whose header was read before, into `out`:
+    /// 3 × side × side, planes R, G, B, upright.
+    ///
+    /// After an error `out` holds anything.
+    ///
+    /// # Errors
+    /// `truncated`, `corrupt`, `unsupported` or `too-large`; `internal` where a decoder panics.
+    ///
+    /// # Panics
+    /// If `out` has another length than [`InputSpec::values`].
+    pub fn run(
+        &mut self,
+        bytes: &[u8],
+        header: &Header,
+        filter: Filter,
+        out: &mut [f32],
+    ) -> Result<(), ImageError> {
+        self.decode(bytes, header)?;
+        self.resize(header, filter)?;
+        self.normalise(header, out);
+        Ok(())
+    }
+
+    /// First step of [`run`](Self::run): the picture as stored, kept inside.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn decode(&mut self, bytes: &[u8], header: &Header) -> Result<(), ImageError> {
+        guard::guard(|| self.decode_unguarded(bytes, header))
+    }
+
+    fn decode_unguarded(&mut self, bytes: &[u8], header: &Header) -> Result<(), ImageError> {
+        let wanted = header.width as usize * header.height as usize * 3;
+        if self.pixels.len() > KEPT && wanted <= KEPT {
+            self.pixels = Vec::new();
+        }
+        if let Some(jpeg) = &header.jpeg {
+            if self.pixels.len() < wanted {
+                self.pixels.resize(wanted, 0);
+            }
+            return jpeg::decode(bytes, jpeg, &mut self.pixels[..wanted]);
+        }
+        self.pixels = other::decode(bytes, header.format, self.max_pixels)?;
+        if self.pixels.len() < wanted {
+            let detail = format!("{} bytes decoded of {wanted}", self.pixels.len());
+            return Err(ImageError::new(Reason::Internal, detail));
+        }
+        Ok(())
+    }
+
+    /// Second step: the crop of the picture that was decoded last, as stored, kept inside.
+    ///
+    /// # Errors
+    /// `internal` where the resizer fails.
+    pub fn resize(&mut self, header: &Header, filter: Filter) -> Result<(), ImageError> {
+        let size = (header.width, header.height);
+        let used = header.width as usize * header.height as usize * 3;
+        guard::guard(|| {
+            let rect = resize::source_rect(size, header.orientation, self.short_side, self.side);
+            self.resizer.run(&self.pixels[..used], size, rect, filter)
+        })
+    }
+
+    /// Third step: the crop that was made last to `out`, normalised and upright.
+    ///
+    /// # Panics
+    /// If `out` has another length than [`InputSpec::values`].
+    pub fn normalise(&self, header: &Header, out: &mut [f32]) {
+        let side = self.side as usize;
+        assert_eq!(out.len(), 3 * side * side, "a slot holds 3 × side × side values");
+        self.normaliser.run(self.resizer.square(), side, header.orientation, out);
+    }
+}

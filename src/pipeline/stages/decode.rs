@@ -1,0 +1,50 @@
+//! Decode: one thread turns logits into the best classes.
+
+use crate::pipeline::Stage;
+use crate::pipeline::decode::top_k_into;
+use crate::pipeline::infer::Output;
+use crate::pipeline::item::{Answer, Inferred, Predicted};
+use crate::pipeline::shared::Shared;
+use crate::probe::clock;
+use crate::probe::queue::Popped;
+use crate::probe::state;
+
+/// Classes kept of each image.
+const TOP: usize = 5;
+
+/// The thread's life.
+pub(in crate::pipeline) fn work(shared: &Shared) {
+    {
+        let _registered = shared.registry.register("decode-0", Stage::Decode.name());
+        while let Popped::Item(batch) = shared.results.pop(|| true) {
+            one(shared, batch);
+        }
+    }
+    // Preprocess and load have ended before: nobody else hands answers over any more.
+    shared.answers.close();
+}
+
+/// One batch.
+fn one(shared: &Shared, batch: Inferred) {
+    let classes = shared.engine.info().classes;
+    let probabilities = shared.engine.outputs_probabilities();
+    let mut predicted = Vec::with_capacity(batch.items.len());
+    for (index, item) in batch.items.into_iter().enumerate() {
+        let start = clock::now();
+        let top = match &batch.output {
+            Output::Logits(logits) => {
+                let logits = logits.chunks_exact(classes.max(1)).nth(index).unwrap_or_default();
+                let mut top = Vec::with_capacity(TOP);
+                top_k_into(logits, TOP, probabilities, &mut top);
+                top
+            }
+            Output::Nothing => Vec::new(),
+        };
+        let decode = clock::now().saturating_sub(start);
+        shared.counters.stage(Stage::Decode).add(1, decode);
+        predicted.push(Predicted { item, top, decode });
+    }
+    state::add_items(predicted.len() as u64);
+    // A closed queue means that the run was given up.
+    let _ = shared.answers.push(Answer::Predicted(predicted));
+}

@@ -1,0 +1,97 @@
+//! Preprocess: so many workers of a rayon pool, each in one long loop.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::pipeline::Stage;
+use crate::pipeline::failure::ImageError;
+use crate::pipeline::item::{Answer, Item, Loaded};
+use crate::pipeline::knobs::{KnobId, MAX_THREADS};
+use crate::pipeline::preprocess::{Filter, Preprocessor};
+use crate::pipeline::shared::Shared;
+use crate::probe::clock::{self, Nanos};
+use crate::probe::queue::Popped;
+use crate::probe::state;
+
+/// Starts the pool: every worker that the knob allows, those above its value parked.
+pub(in crate::pipeline) fn start(
+    shared: &Arc<Shared>,
+) -> Result<rayon::ThreadPool, rayon::ThreadPoolBuildError> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(MAX_THREADS as usize)
+        .thread_name(|index| format!("prep-{index}"))
+        // Without a handler rayon would abort the process. Panics in an image are caught closer by.
+        .panic_handler(|_| tracing::error!("a preprocess worker panicked"))
+        .build()?;
+    let shared = Arc::clone(shared);
+    pool.spawn_broadcast(move |context| work(&shared, context.index()));
+    Ok(pool)
+}
+
+/// One worker's life.
+fn work(shared: &Shared, index: usize) {
+    let gate = &shared.preprocess_gate;
+    gate.pass(index);
+    // One that was never needed does not appear in the list of threads.
+    if !gate.is_open() {
+        let _registered =
+            shared.registry.register(&format!("prep-{index}"), Stage::Preprocess.name());
+        let mut preprocessor = Preprocessor::new(shared.engine.input(), shared.max_pixels);
+        loop {
+            gate.pass(index);
+            match shared.loaded.pop(|| gate.admits(index)) {
+                Popped::Item(loaded) => one(shared, &mut preprocessor, loaded),
+                Popped::Dismissed => {}
+                Popped::Closed => break,
+            }
+        }
+        // All images are taken: those who are parked may end too.
+        gate.open();
+    }
+    if shared.preprocessing.fetch_sub(1, Ordering::AcqRel) == 1 {
+        shared.batches.close();
+    }
+}
+
+/// One image: header, slot, pixels.
+fn one(shared: &Shared, preprocessor: &mut Preprocessor, loaded: Loaded) {
+    let Loaded { mut item, bytes } = loaded;
+    item.times.taken = clock::now();
+    match fill(shared, preprocessor, &mut item, &bytes) {
+        Some(Ok(service)) => shared.counters.stage(Stage::Preprocess).add(1, service),
+        Some(Err(error)) => {
+            let service = clock::now().saturating_sub(item.times.taken);
+            shared.counters.stage(Stage::Preprocess).add(1, service);
+            // A closed queue means that the run was given up.
+            let _ = shared.answers.push(Answer::Failed(item, error));
+        }
+        // Given up while it waited for a slot.
+        None => return,
+    }
+    state::add_items(1);
+    shared.buffers.give(bytes);
+}
+
+/// Fills a batch slot with the image; returns the time it took, without the wait for the slot.
+fn fill(
+    shared: &Shared,
+    preprocessor: &mut Preprocessor,
+    item: &mut Item,
+    bytes: &[u8],
+) -> Option<Result<Nanos, ImageError>> {
+    let header = match preprocessor.header(bytes) {
+        Ok(header) => header,
+        Err(error) => return Some(Err(error)),
+    };
+    let looked = clock::now().saturating_sub(item.times.taken);
+    let mut slot = shared.batches.reserve()?;
+    let start = clock::now();
+    let filter = Filter::from_index(shared.knobs.choice(KnobId::PreprocessFilter));
+    // An error drops the reservation, which gives the slot back to its batch.
+    if let Err(error) = preprocessor.run(bytes, &header, filter, slot.pixels()) {
+        return Some(Err(error));
+    }
+    item.times.filled = clock::now();
+    slot.fill(*item);
+    Some(Ok(looked + item.times.filled.saturating_sub(start)))
+}
