@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::pipeline::infer::{EngineChoice, parse_engine};
 use crate::pipeline::knobs::{KNOBS, KnobId, KnobValue};
 
-pub use values::{EngineChoice, Setting, Sink};
-pub(crate) use values::{engine, pixels, sample_hz, triple};
+pub use values::{Setting, Sink};
+pub(crate) use values::{pixels, sample_hz, triple};
 
 /// What follows every long help of a run.
 const EXAMPLES: &str = "\
@@ -114,7 +115,7 @@ pub struct RunArgs {
     ///
     /// An emulated engine sleeps as an accelerator of that rate (images a second) and latency
     /// (milliseconds a batch at least) would; it predicts nothing and is labelled emulated.
-    #[arg(long, value_name = "ENGINE", value_parser = values::engine, help_heading = "Engine")]
+    #[arg(long, value_name = "ENGINE", value_parser = parse_engine, help_heading = "Engine")]
     pub engine: Option<EngineChoice>,
 
     /// Knobs at the start.

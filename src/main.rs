@@ -4,9 +4,9 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use pipetop::cli::{ClassifyArgs, Cli, Command};
+use pipetop::cli::{Cli, Command};
 use pipetop::commands::{self, Exit, Failure};
-use pipetop::config::{ModelConfig, RunConfig, usable_cores};
+use pipetop::config::{RunConfig, usable_cores};
 
 fn main() -> ExitCode {
     let cli = match Cli::read(std::env::args_os()) {
@@ -33,21 +33,13 @@ fn call(command: Command) -> Result<Exit, Failure> {
             let config = RunConfig::load(*args, usable_cores())?;
             run(&config)
         }
-        Command::Classify(args) => {
-            let model = ModelConfig::for_classify(&args)?;
-            classify(&args, &model)
-        }
+        Command::Classify(args) => commands::classify::run(&args),
     }
 }
 
 /// Stands where `commands::run::run` will, which comes with the pipeline's threads.
 fn run(_config: &RunConfig) -> Result<Exit, Failure> {
     Err(Failure::new("this build has no pipeline to run"))
-}
-
-/// Stands where `commands::classify::run` will, which comes with the engines.
-fn classify(_args: &ClassifyArgs, _model: &ModelConfig) -> Result<Exit, Failure> {
-    Err(Failure::new("this build has no engine to classify with"))
 }
 
 /// The message first, then ways out; a closed stderr is nobody's loss.

@@ -79,7 +79,7 @@ fn wrong_flags_name_the_nearest() {
     refused(&["--color", "nevr"], &["never"]);
     refused(&["--duration", "0"], &["longer than 0"]);
     refused(&["--duration", "soon"], &["30s"]);
-    refused(&["--engine", "emulated:fast"], &["emulated:IMG_S[:MS]"]);
+    refused(&["--engine", "emulated:fast"], &["no rate", "emulated:2000:5"]);
     refused(&["--engine", "nul"], &["did you mean `null`?"]);
     refused(&["--max-pixels", "lots"], &["100M"]);
     refused(&["--fps", "100"], &["1..=60"]);
@@ -185,4 +185,26 @@ fn the_readme_has_the_knobs_as_they_are() {
         let row = format!("| `{}` | {} | {} | {default} |", spec.name, spec.help, spec.expects());
         assert!(readme.contains(&row), "this row is not in README.md:\n{row}");
     }
+}
+
+#[test]
+fn classify_names_what_is_on_a_photo_and_what_failed() {
+    let output = pipetop(&["classify", "--json", "tests/data/", "README.md"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let images = json["images"].as_array().unwrap();
+    let photos = images.iter().filter(|image| image["top"].is_array()).count();
+    assert!(photos >= 6, "{json}");
+    let readme = images.iter().find(|image| image["name"] == "README.md").unwrap();
+    assert_eq!(readme["error"]["reason"], "not-an-image");
+}
+
+#[test]
+fn classify_refuses_what_is_not_there() {
+    let output = pipetop(&["classify", "/nowhere/cat.jpg"]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(1), String::new()));
+    assert!(stderr(&output).starts_with("pipetop: /nowhere/cat.jpg: no such file"));
+    let output = pipetop(&["classify", "--model", "/nowhere/m.onnx", "tests/data/"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).starts_with("pipetop: /nowhere/m.onnx"), "{}", stderr(&output));
 }

@@ -20,7 +20,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::ConfigError;
-use crate::cli::{ColorChoice, EngineChoice, ModelArgs, Setting};
+use crate::cli::{ColorChoice, ModelArgs, Setting};
+use crate::pipeline::infer::{EngineChoice, parse_engine};
 use crate::pipeline::knobs::{KNOBS, KnobId, nearest};
 
 /// What a config file sets.
@@ -148,7 +149,7 @@ impl FileSettings {
     ) -> Result<(), Fault> {
         let name = key.get_ref().as_ref();
         match name {
-            "engine" => self.engine = Some(read(name, value, crate::cli::engine)?),
+            "engine" => self.engine = Some(read(name, value, parse_engine)?),
             "model" => self.model.model = Some(path(value, folder)?),
             "labels" => self.model.labels = Some(path(value, folder)?),
             "preprocessor" => self.model.preprocessor = Some(path(value, folder)?),
@@ -208,10 +209,10 @@ fn scalar(value: &Spanned<DeValue<'_>>) -> Result<String, Fault> {
     })
 }
 
-fn read<T>(
+fn read<T, E: Display>(
     name: &str,
     value: &Spanned<DeValue<'_>>,
-    parse: impl Fn(&str) -> Result<T, String>,
+    parse: impl Fn(&str) -> Result<T, E>,
 ) -> Result<T, Fault> {
     let text = scalar(value)?;
     parse(&text).map_err(|takes| {
@@ -303,8 +304,8 @@ mod tests {
         );
         assert_eq!(
             error("[run]\nengine = 'nul'"),
-            "/c/p.toml:2: `nul` is no value for run.engine: it takes cpu, null or \
-             emulated:IMG_S[:MS], as in emulated:2000:8 (did you mean `null`?)"
+            "/c/p.toml:2: `nul` is no value for run.engine: no engine is named `nul` (did you mean \
+             `null`?); engines: cpu, null, emulated:IMG_S[:MS] (as in emulated:2000:5)"
         );
         assert!(error("a = 1\nb = [").starts_with("/c/p.toml:2: no TOML: "));
         assert!(error("run = 3").starts_with("/c/p.toml:1: no setting is named `run`"));
