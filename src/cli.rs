@@ -6,6 +6,7 @@
 mod values;
 
 use std::ffi::OsString;
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -32,6 +33,17 @@ Exit codes:
   1  nothing could be done
   2  usage: a bad option, knob or config file
   3  some inputs failed (with --once, and in classify)";
+
+// Help is plain text; backticks, which belong into a doc comment, would be printed.
+const ENGINE_HELP: &str =
+    "The engine that infers: cpu, null (drops each batch) or emulated:IMG_S[:MS]";
+const ENGINE_LONG_HELP: &str = "\
+The engine that infers: cpu, null (drops each batch) or emulated:IMG_S[:MS]
+
+An emulated engine sleeps as an accelerator would that takes so many images a second and answers so \
+many milliseconds later; it predicts nothing and is labelled emulated.";
+const PREPROCESSOR_HELP: &str =
+    "Take --mean, --std, --size and --resize from a Hugging Face preprocessor_config.json";
 
 /// Live terminal dashboard profiler for image-inference pipelines.
 ///
@@ -70,6 +82,7 @@ pub enum Command {
 
 /// Arguments of a run.
 #[derive(Args, Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag that a person may give")]
 pub struct RunArgs {
     /// Images, or folders to search for images; built-in synthetic images where none is given
     ///
@@ -111,11 +124,8 @@ pub struct RunArgs {
     /// Settings of the engine and its model.
     #[command(flatten)]
     pub model: ModelArgs,
-    /// The engine that infers: cpu, null (drops each batch) or emulated:IMG_S[:MS]
-    ///
-    /// An emulated engine sleeps as an accelerator of that rate (images a second) and latency
-    /// (milliseconds a batch at least) would; it predicts nothing and is labelled emulated.
-    #[arg(long, value_name = "ENGINE", value_parser = parse_engine, help_heading = "Engine")]
+    /// The engine: `cpu`, `null` or `emulated:IMG_S[:MS]`.
+    #[arg(long, value_name = "ENGINE", value_parser = parse_engine, help = ENGINE_HELP, long_help = ENGINE_LONG_HELP, help_heading = "Engine")]
     pub engine: Option<EngineChoice>,
 
     /// Knobs at the start.
@@ -171,8 +181,8 @@ pub struct ModelArgs {
     /// Length to which an image's shorter side is resized before the middle is cut out, in pixels
     #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..=8192), help_heading = "Engine")]
     pub resize: Option<u32>,
-    /// Take --mean, --std, --size and --resize from a Hugging Face preprocessor_config.json
-    #[arg(long, value_name = "FILE", help_heading = "Engine")]
+    /// A `preprocessor_config.json`.
+    #[arg(long, value_name = "FILE", help = PREPROCESSOR_HELP, help_heading = "Engine")]
     pub preprocessor: Option<PathBuf>,
 }
 
@@ -304,10 +314,11 @@ fn run_epilogue() -> String {
         };
         let mut name = spec.name;
         for line in folded(spec.help, 56) {
-            text += &format!("  {name:<19} {line}\n");
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "  {name:<19} {line}");
             name = "";
         }
-        text += &format!("  {:<19} {} [default: {default}]\n", "", spec.expects());
+        let _ = writeln!(text, "  {:<19} {} [default: {default}]", "", spec.expects());
     }
     text + "\n" + EXAMPLES
 }

@@ -23,6 +23,7 @@ pub const UNATTENDED: Duration = Duration::from_secs(10);
 /// The settings of a run, valid in themselves; whether files exist and can be read is seen when
 /// they are opened.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct RunConfig {
     /// Where images come from.
     pub input: InputChoice,
@@ -257,8 +258,9 @@ fn on_one_scale(mean: Channels, std: Channels) -> Result<(), ConfigError> {
     }
     let (Some(mean), Some(std)) = (mean, std) else { return Ok(()) };
     let large = |channels: [f32; 3]| channels.iter().any(|v| v.abs() > 1.0);
-    let mixed = (large(std) && !large(mean) && mean != [0.0; 3])
-        || (large(mean) && !large(std) && std != [1.0; 3]);
+    let all = |channels: [f32; 3], value: f32| channels.iter().all(|v| v.total_cmp(&value).is_eq());
+    let mixed = (large(std) && !large(mean) && !all(mean, 0.0))
+        || (large(mean) && !large(std) && !all(std, 1.0));
     if !mixed {
         return Ok(());
     }

@@ -15,11 +15,11 @@ fn command(args: &[&str]) -> Command {
 }
 
 fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
+    String::from_utf8(output.stdout.clone()).expect("pipetop writes UTF-8")
 }
 
 fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
+    String::from_utf8(output.stderr.clone()).expect("pipetop writes UTF-8")
 }
 
 /// That it was refused as wrong usage, with nothing on stdout, and all `says` in the message.

@@ -96,7 +96,7 @@ impl FileSettings {
         let folder = path.parent().unwrap_or(Path::new(""));
         settings(text, folder).map_err(|fault| {
             let start = fault.at.start.min(text.len());
-            let line = text.as_bytes()[..start].iter().filter(|&&byte| byte == b'\n').count() + 1;
+            let line = text.char_indices().filter(|&(at, c)| at < start && c == '\n').count() + 1;
             ConfigError::File { path: path.to_owned(), line, message: fault.message }
         })
     }
@@ -181,13 +181,11 @@ fn unknown(name: &str) -> String {
     // A key of [run] that was written outside of it is nearer than any other.
     let near =
         if RUN_KEYS.contains(&name) { Some(format!("run.{name}")) } else { nearest(name, all()) };
-    match near {
-        Some(near) => format!("no setting is named `{name}` (did you mean `{near}`?)"),
-        None => {
-            let all: Vec<_> = all().collect();
-            format!("no setting is named `{name}`; all settings: {}", all.join(", "))
-        }
+    if let Some(near) = near {
+        return format!("no setting is named `{name}` (did you mean `{near}`?)");
     }
+    let all: Vec<_> = all().collect();
+    format!("no setting is named `{name}`; all settings: {}", all.join(", "))
 }
 
 /// A value as a person would write it after a flag.
