@@ -15,6 +15,7 @@
 //! | [`probe`] | clocks, histograms, thread states, instrumented locks and queues |
 //! | [`pipeline`] | the measured stages, their knobs, the queues between them |
 //! | [`profile`] | sampling into snapshots, windows between them, the stage that limits |
+//! | [`tui`] | the live dashboard |
 //!
 //! A room uses only rooms above it in this table.
 
@@ -25,3 +26,4 @@ pub mod export;
 pub mod pipeline;
 pub mod probe;
 pub mod profile;
+pub mod tui;

@@ -1,0 +1,186 @@
+//! `pipetop [run]`: the pipeline with a dashboard, or with a report alone.
+
+mod conduct;
+mod headless;
+pub(crate) mod setup;
+
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use self::conduct::Conductor;
+use super::{Exit, Failure, print};
+use crate::cli::{RunArgs, Sink};
+use crate::config::{RunConfig, UNATTENDED};
+use crate::export::json;
+use crate::export::report::Report;
+use crate::export::text;
+use crate::pipeline::control::{Parts, Pipeline};
+use crate::probe::registry::Registry;
+use crate::profile::sampler::{Assembler, OWN, Sampler, run_info};
+use crate::profile::snapshot::Snapshot;
+use crate::tui;
+
+/// Snapshots that wait for the screen at most; it takes the newest.
+const WAITING_SNAPSHOTS: usize = 64;
+
+/// Runs the pipeline until its end, the person's or a signal's, and reports.
+///
+/// # Errors
+/// Where nothing could be done, with the way out.
+pub fn run(args: RunArgs) -> Result<Exit, Failure> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut config = RunConfig::load(args, cores)?;
+    setup::start_log(&config)?;
+    let dashboard = choose_dashboard(&mut config);
+    let signals = setup::signals()?;
+    let source = setup::source(&config)?;
+    let engine = setup::engine(config.engine, &config.model)?;
+    let registry = Arc::new(Registry::default());
+    let _own = registry.register(if dashboard { "ui" } else { "main" }, OWN);
+    let parts = Parts {
+        source,
+        engine,
+        knobs: config.knobs.clone(),
+        once: config.once,
+        max_pixels: config.max_pixels,
+        output: config.output.clone(),
+        cache_bytes: setup::cache_bytes(),
+    };
+    let pipeline = Arc::new(Pipeline::start(parts, &registry).map_err(setup::not_started)?);
+    let outcome = watch(&config, dashboard, &pipeline, &signals);
+    let report = Report::new(&outcome.warm, &outcome.end, &outcome.done);
+    write_report(&config, &report, dashboard)?;
+    verdict(&config, &pipeline, &outcome, &report)
+}
+
+/// Whether there is a dashboard; without a terminal a run that nothing ends is given an end.
+fn choose_dashboard(config: &mut RunConfig) -> bool {
+    let terminal = std::io::stdout().is_terminal();
+    if terminal && !config.headless {
+        return true;
+    }
+    if !terminal && !config.headless {
+        eprintln!("pipetop: standard output is no terminal: running without the dashboard");
+    }
+    if !config.once && config.duration.is_none() {
+        eprintln!(
+            "pipetop: stopping after {} s: set another end with --duration or --once",
+            UNATTENDED.as_secs()
+        );
+        config.duration = Some(UNATTENDED);
+    }
+    false
+}
+
+/// The snapshots that a report is made of, and how the screen ended.
+struct Outcome {
+    warm: Arc<Snapshot>,
+    end: Arc<Snapshot>,
+    done: Arc<Snapshot>,
+    screen: Option<tui::TuiError>,
+}
+
+/// Samples the pipeline, shows it, and ends it.
+fn watch(
+    config: &RunConfig,
+    dashboard: bool,
+    pipeline: &Arc<Pipeline>,
+    signals: &Arc<AtomicBool>,
+) -> Outcome {
+    let run = run_info(pipeline, config.once, config.duration, config.sample_hz);
+    let assembler = Assembler::new(Arc::clone(pipeline), run);
+    let conductor = Arc::new(Conductor::new(Arc::clone(pipeline), config.duration));
+    let (sender, snapshots) = mpsc::sync_channel(WAITING_SNAPSHOTS);
+    let sink = {
+        let conductor = Arc::clone(&conductor);
+        move |snapshot: &Arc<Snapshot>| {
+            conductor.look(snapshot);
+            // A screen that does not keep up misses snapshots; the next one says all the same.
+            let _ = sender.try_send(Arc::clone(snapshot));
+        }
+    };
+    let sampler = match Sampler::start(assembler, config.sample_hz, sink) {
+        Ok(sampler) => sampler,
+        Err(error) => unreachable!("{error}"),
+    };
+    let screen = if dashboard {
+        let options = tui::Options {
+            fps: f64::from(config.fps),
+            mouse: config.mouse,
+            ascii: config.ascii,
+            color: setup::color(config.color),
+        };
+        let control = |command| pipeline.command(command);
+        tui::run(options, snapshots, &control, Arc::clone(signals)).err()
+    } else {
+        drop(snapshots);
+        headless::wait(&sampler, pipeline, signals);
+        None
+    };
+    pipeline.stop();
+    let drained = pipeline.wait(conductor.drain_left());
+    let abandoned = if drained { 0 } else { pipeline.abandon() };
+    let done = sampler.finish(abandoned);
+    let (warm, end) = conductor.window(&done);
+    Outcome { warm, end, done, screen }
+}
+
+/// The report where it belongs: text on stdout, JSON where it was asked for.
+fn write_report(config: &RunConfig, report: &Report, dashboard: bool) -> Result<(), Failure> {
+    match &config.json {
+        Some(Sink::Stdout) => {
+            print(&format!("{}\n", json::to_string(report)))?;
+            if !dashboard {
+                return Ok(());
+            }
+        }
+        Some(Sink::File(path)) => {
+            let name = path.display().to_string();
+            let written = File::create(path).and_then(|file| {
+                let mut file = BufWriter::new(file);
+                json::write(report, &mut file)?;
+                file.flush()
+            });
+            written.map_err(|error| Failure::output(&name, &error))?;
+        }
+        None => {}
+    }
+    print(&text::render(report, setup::text_style(config)))
+}
+
+/// What the run comes to for scripts.
+fn verdict(
+    config: &RunConfig,
+    pipeline: &Pipeline,
+    outcome: &Outcome,
+    report: &Report,
+) -> Result<Exit, Failure> {
+    if let Some(error) = &outcome.screen {
+        return Err(Failure::new(error.to_string())
+            .hint("the run's report is above; without a dashboard: pipetop --headless"));
+    }
+    if let Some(error) = pipeline.write_error() {
+        return Err(Failure::new(error).hint("all figures of the report are right"));
+    }
+    let items = &outcome.done.items;
+    if items.predicted == 0 && items.failed > 0 {
+        let first = items.failed_items.first();
+        let example = first.map_or_else(String::new, |f| format!(": {}: {}", f.name, f.detail));
+        let failure = Failure::new(format!("not one of {} images could be used{example}", items.failed));
+        return Err(failure.hint("what each reason means: pipetop --help; name other images"));
+    }
+    if items.predicted == 0 && report.duration_s > 1.0 {
+        return Err(Failure::new(format!("nothing came out in {:.1} s", report.duration_s))
+            .hint("give it more time with --duration, or a smaller batch with -b"));
+    }
+    if config.once && items.failed > 0 {
+        return Ok(Exit::SomeFailed);
+    }
+    Ok(Exit::Fine)
+}
+
+/// How long a stopped pipeline may take to bring out what is under way.
+const DRAIN: Duration = Duration::from_secs(1);

@@ -1,0 +1,27 @@
+//! The live dashboard: it sees nothing but [`Snapshot`](crate::profile::snapshot::Snapshot)s and gives
+//! out nothing but [`Command`](crate::pipeline::knobs::Command)s.
+//!
+//! ```text
+//! keys, mouse, resize ─┐
+//!                      ├─► Event ─► App::handle ─► Effect (a command, suspend, quit)
+//! snapshots ───────────┘             │
+//!                                    └─ App ─► layout (pure) ─► screens ─► widgets ─► frame
+//! ```
+//!
+//! Drawing never changes anything, and where a click lands is told by the same pure layout that the
+//! drawing used.
+
+pub mod advice;
+pub mod app;
+pub mod event;
+pub mod format;
+pub mod keymap;
+pub mod layout;
+pub mod run;
+pub mod screens;
+pub mod terminal;
+pub mod theme;
+pub mod widgets;
+
+pub use run::{Exit, Options, TuiError, run};
+pub use theme::ColorChoice;

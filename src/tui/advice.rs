@@ -1,0 +1,164 @@
+//! What limits, why, and which knob to turn: in sentences that hold no more than was measured.
+
+use super::format::{percent, rate};
+use crate::pipeline::Stage;
+use crate::pipeline::knobs::{KnobId, KnobValue};
+use crate::profile::limit::{Limit, limit};
+use crate::profile::snapshot::{Group, LabelWord, Phase, Wait};
+use crate::profile::window::Window;
+
+/// From this share of the machine's CPU on, more threads have nothing to run on.
+const CPU_FULL: f64 = 0.95;
+/// From this share on, a device has no time left.
+const DEVICE_FULL: f64 = 0.9;
+
+/// What to tell the person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// The stage that limits, if one does.
+    pub stage: Option<Stage>,
+    /// What limits, in two or three words.
+    pub headline: String,
+    /// The numbers that say so.
+    pub why: String,
+    /// What to turn, or why there is nothing to turn.
+    pub turn: String,
+}
+
+impl Advice {
+    fn plain(headline: &str, why: impl Into<String>, turn: impl Into<String>) -> Self {
+        Self { stage: None, headline: headline.to_owned(), why: why.into(), turn: turn.into() }
+    }
+}
+
+/// What to say of a window of about a second.
+pub fn advice(window: Option<&Window<'_>>) -> Advice {
+    let Some(window) = window else {
+        return Advice::plain("measuring…", "the first second is not over", "");
+    };
+    match limit(window) {
+        Limit::Measuring => measuring(window),
+        Limit::Input => Advice::plain(
+            "none: input is slower",
+            format!("images come at {} img/s and none waits", rate(window.throughput())),
+            "raise arrival.rate to see where the limit is",
+        ),
+        Limit::Stage(stage) => {
+            let (why, turn) = match stage {
+                Stage::Load => load(window),
+                Stage::Preprocess => preprocess(window),
+                Stage::Infer => infer(window),
+                Stage::Decode => (waits_for("results", window), CPU_SIDE.to_owned()),
+                Stage::Respond => {
+                    (waits_for("answers", window), "writing the output is the slowest part".into())
+                }
+            };
+            Advice { stage: Some(stage), headline: format!("{stage} limits"), why, turn }
+        }
+    }
+}
+
+const CPU_SIDE: &str = "turning logits into names is the slowest part: it has one thread";
+
+fn measuring(window: &Window<'_>) -> Advice {
+    let why = match window.to().phase {
+        Phase::Starting => "nothing has come out yet",
+        Phase::Draining => "loading has stopped, the rest comes out",
+        Phase::Done => "the run is over",
+        Phase::Running => "too little came out to say what limits",
+    };
+    Advice::plain("measuring…", why, "")
+}
+
+/// How surely the next stage finds work: what makes a stage the limit.
+fn waits_for(queue: &str, window: &Window<'_>) -> String {
+    format!("its queue has work ready {} of the time", share(window.queue_ready(queue)))
+}
+
+fn load(window: &Window<'_>) -> (String, String) {
+    let starved = starved(window, Stage::Preprocess);
+    let why = format!("preprocess waits for images {} of the time", share(starved));
+    let in_flight = KnobId::LoadConcurrency;
+    let more = next(window, in_flight);
+    let delay = window.to().label_of("load.delay") == Some(LabelWord::Emulated);
+    let turn = match (more, delay) {
+        (Some(more), true) => format!("lower load.delay (emulated), or raise {more}"),
+        (Some(more), false) => format!("raise {more}; source.cache=bytes shows the rest's ceiling"),
+        (None, true) => "lower load.delay (emulated)".to_owned(),
+        (None, false) => "source.cache=bytes shows the ceiling of the rest".to_owned(),
+    };
+    (why, turn)
+}
+
+fn preprocess(window: &Window<'_>) -> (String, String) {
+    let mut why = waits_for("loaded", window);
+    if let Some(starved) = starved(window, Stage::Infer) {
+        why = format!("{why}, infer starves {}", share(Some(starved)));
+    }
+    let turn = more_threads(window, KnobId::PreprocessThreads).unwrap_or_else(|cpu| {
+        let simpler = window.to().knob(KnobId::PreprocessFilter) != KnobValue::Choice(0, "nearest");
+        let filter = if simpler { "; a simpler preprocess.filter costs less" } else { "" };
+        format!("{cpu}{filter}")
+    });
+    (why, turn)
+}
+
+fn infer(window: &Window<'_>) -> (String, String) {
+    let waits = waits_for("batches", window);
+    if window.to().run.engine.device {
+        let busy = window.device_busy(Stage::Infer);
+        let why = format!("{waits}, the device is busy {}", share(busy));
+        let turn = match busy {
+            Some(busy) if busy >= DEVICE_FULL => match next(window, KnobId::InferBatch) {
+                Some(more) => format!("the device is at its limit; try {more}"),
+                None => "the device is at its limit".to_owned(),
+            },
+            _ => match next(window, KnobId::InferThreads) {
+                Some(more) => format!("raise {more}: more batches in flight"),
+                None => "every infer thread has a batch in flight".to_owned(),
+            },
+        };
+        return (why, turn);
+    }
+    let why = format!("{waits}; it runs on the CPU, {} busy", share(window.busy(Stage::Infer)));
+    (why, more_threads(window, KnobId::InferThreads).unwrap_or_else(|cpu| cpu))
+}
+
+/// "raise … 2 → 3" where there is a CPU to run one more on, or else why there is not.
+fn more_threads(window: &Window<'_>, id: KnobId) -> Result<String, String> {
+    let host = window.host_cpu();
+    let cores = window.to().run.cores;
+    if host.is_some_and(|host| host >= CPU_FULL) {
+        return Err(format!("the CPU is the limit: the machine is {} busy", share(host)));
+    }
+    let threads = match window.to().knob(id) {
+        KnobValue::Int(threads) => threads,
+        _ => 0,
+    };
+    if threads >= cores as u64 {
+        return Err(format!("the CPU is the limit: {threads} threads on {cores} cores"));
+    }
+    next(window, id).map(|more| format!("raise {more}")).ok_or_else(|| "at its most".to_owned())
+}
+
+/// A knob's next step up: `preprocess.threads 2 → 3`; `None` at the top.
+fn next(window: &Window<'_>, id: KnobId) -> Option<String> {
+    let (spec, now) = (id.spec(), window.to().knob(id));
+    let next = spec.step(now, true, false);
+    (next != now).then(|| format!("{} {now} → {next}", spec.name))
+}
+
+/// Mean share of its time that a stage's threads wait for input.
+fn starved(window: &Window<'_>, stage: Stage) -> Option<f64> {
+    let threads = window.to().threads.iter().filter(|t| t.group == Group::Stage(stage));
+    let shares: Vec<f64> = threads
+        .filter_map(|thread| window.thread(thread))
+        .filter(|(_, shares)| shares.wait(Wait::Parked) < 0.5)
+        .map(|(_, shares)| shares.wait(Wait::Starved))
+        .collect();
+    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+}
+
+fn share(share: Option<f64>) -> String {
+    percent(share).trim_start().to_owned()
+}

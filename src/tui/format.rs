@@ -1,0 +1,157 @@
+//! Numbers as people read them, in fixed widths, so that they do not jump. What is missing reads `—`.
+
+use crate::probe::clock::Nanos;
+
+/// What stands for a missing value.
+pub const MISSING: &str = "—";
+
+/// A whole number with its thousands set apart: `12 480`.
+pub fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A rate: `12 480`, below ten `8.4`, below one `0.43`.
+pub fn rate(value: Option<f64>) -> String {
+    match value {
+        None => MISSING.to_owned(),
+        Some(v) if v <= 0.0 => "0".to_owned(),
+        Some(v) if v < 0.995 => format!("{v:.2}"),
+        Some(v) if v < 9.95 => format!("{v:.1}"),
+        Some(v) => thousands(v.round() as u64),
+    }
+}
+
+/// A share as percent: ` 41%`, always four wide.
+pub fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| format!("{MISSING:>4}"), |s| format!("{:>3.0}%", (s * 100.0).round()))
+}
+
+/// Milliseconds in three digits: `0.04`, `9.13`, `41.2`, `1 042`.
+pub fn millis(ms: Option<f64>) -> String {
+    match ms {
+        None => MISSING.to_owned(),
+        Some(v) if v < 9.995 => format!("{v:.2}"),
+        Some(v) if v < 99.95 => format!("{v:.1}"),
+        Some(v) => thousands(v.round() as u64),
+    }
+}
+
+/// Nanoseconds as milliseconds in three digits.
+pub fn nanos(ns: Option<f64>) -> String {
+    millis(ns.map(|ns| ns / 1e6))
+}
+
+/// A length of time: `00:01:42`.
+pub fn clock(at: Nanos) -> String {
+    let seconds = at / 1_000_000_000;
+    format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+}
+
+/// Bytes a second as `210 MB/s`.
+pub fn megabytes(bytes: Option<f64>) -> String {
+    bytes.map_or_else(
+        || MISSING.to_owned(),
+        |b| {
+            let mb = b / 1e6;
+            if mb < 99.95 { format!("{mb:.1}") } else { thousands(mb.round() as u64) }
+        },
+    )
+}
+
+/// Bytes of memory in the unit that fits: `34 MiB`, `3.1 GiB`.
+pub fn memory(bytes: u64) -> String {
+    const MIB: f64 = 1024.0 * 1024.0;
+    let mib = bytes as f64 / MIB;
+    if mib < 1024.0 { format!("{mib:.0} MiB") } else { format!("{:.1} GiB", mib / 1024.0) }
+}
+
+/// The first `width` cells of a text, the last of them `…` where something is cut off.
+pub fn fit(text: &str, width: usize) -> String {
+    use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        let cells = c.width().unwrap_or(0);
+        if used + cells + 1 > width {
+            break;
+        }
+        kept.push(c);
+        used += cells;
+    }
+    if width > 0 {
+        kept.push('…');
+    }
+    kept
+}
+
+/// Like [`fit`], but the end is kept: what tells paths apart.
+pub fn fit_end(text: &str, width: usize) -> String {
+    use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut kept = Vec::new();
+    let mut used = 0;
+    for c in text.chars().rev() {
+        let cells = c.width().unwrap_or(0);
+        if used + cells + 1 > width {
+            break;
+        }
+        kept.push(c);
+        used += cells;
+    }
+    if width > 0 {
+        kept.push('…');
+    }
+    kept.into_iter().rev().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        let written: Vec<_> = [0, 999, 1000, 12_480, 1_234_567].map(thousands).into();
+        assert_eq!(written, ["0", "999", "1 000", "12 480", "1 234 567"]);
+    }
+
+    #[test]
+    fn missing_is_a_dash_and_never_zero() {
+        assert_eq!(
+            (rate(None), millis(None), percent(None)),
+            ("—".into(), "—".into(), "   —".into())
+        );
+        assert_eq!((rate(Some(0.0)), percent(Some(0.0))), ("0".into(), "  0%".into()));
+    }
+
+    #[test]
+    fn small_numbers_keep_their_digits_and_rounding_moves_to_the_next_form() {
+        assert_eq!([0.43, 8.44, 9.96, 52.4].map(|v| rate(Some(v))), ["0.43", "8.4", "10", "52"]);
+        assert_eq!(
+            [0.04, 9.996, 41.23, 1041.6].map(|v| millis(Some(v))),
+            ["0.04", "10.0", "41.2", "1 042"]
+        );
+    }
+
+    #[test]
+    fn cut_texts_keep_their_width_in_cells() {
+        assert_eq!(
+            (fit("preprocess", 5), fit("abc", 3), fit("abc", 0)),
+            ("prep…".into(), "abc".into(), String::new())
+        );
+        assert_eq!(fit("日本語の写真", 6), "日本…");
+        assert_eq!(fit_end("/photos/one.jpg", 8), "…one.jpg");
+    }
+}

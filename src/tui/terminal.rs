@@ -1,0 +1,149 @@
+//! The terminal: raw mode, alternate screen, mouse; put back in all cases, panics included.
+
+use std::io::{self, BufWriter, Stdout, Write as _};
+use std::panic::{self, PanicHookInfo};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, ThreadId};
+
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::cursor::{Hide, Show};
+use ratatui::crossterm::event::{
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+};
+use ratatui::crossterm::terminal::{
+    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
+    disable_raw_mode, enable_raw_mode,
+};
+use ratatui::crossterm::{execute, queue};
+
+use super::app::App;
+use super::run::Surface;
+use super::screens;
+use super::theme::Theme;
+
+/// Whether the terminal is ours now: a panic then puts it back before its message appears.
+static OURS: AtomicBool = AtomicBool::new(false);
+static HOOK: Once = Once::new();
+/// Bytes held back until a frame is whole: the largest first frame fits.
+const BUFFER: usize = 1 << 16;
+
+/// The real terminal, ours until this is dropped.
+pub struct Live {
+    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    theme: Theme,
+    mouse: bool,
+}
+
+impl Live {
+    /// Takes the terminal.
+    ///
+    /// # Errors
+    /// Where standard output is no terminal or it cannot be set up; it is as before then.
+    pub fn take(theme: Theme, mouse: bool) -> io::Result<Self> {
+        put_back_on_panic(thread::current().id());
+        let backend = CrosstermBackend::new(BufWriter::with_capacity(BUFFER, io::stdout()));
+        let entered = enter(mouse).and_then(|()| Terminal::new(backend));
+        let terminal = entered.inspect_err(|_| leave())?;
+        Ok(Self { terminal, theme, mouse })
+    }
+
+    fn resume(&mut self) -> io::Result<()> {
+        enter(self.mouse)?;
+        self.terminal.clear()
+    }
+}
+
+impl Surface for Live {
+    fn draw(&mut self, app: &App) -> io::Result<()> {
+        queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
+        let drawn = self.terminal.draw(|frame| screens::render(frame, app, &self.theme)).map(drop);
+        // Sent even if drawing failed: a terminal left in an update shows nothing more.
+        let ended = execute!(self.terminal.backend_mut(), EndSynchronizedUpdate);
+        drawn.and(ended)
+    }
+
+    fn area(&self) -> io::Result<ratatui::layout::Rect> {
+        Ok(self.terminal.size().map(|size| (0, 0, size.width, size.height).into_rect())?)
+    }
+
+    fn suspend(&mut self) -> io::Result<()> {
+        leave();
+        // Stops the whole process, as the shell expects; returns when it is continued.
+        signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)?;
+        self.resume()
+    }
+
+    fn renew(&mut self) -> io::Result<()> {
+        self.resume()
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+/// Four numbers as a rectangle.
+trait IntoRect {
+    fn into_rect(self) -> ratatui::layout::Rect;
+}
+
+impl IntoRect for (u16, u16, u16, u16) {
+    fn into_rect(self) -> ratatui::layout::Rect {
+        ratatui::layout::Rect::new(self.0, self.1, self.2, self.3)
+    }
+}
+
+fn enter(mouse: bool) -> io::Result<()> {
+    enable_raw_mode()?;
+    OURS.store(true, Ordering::SeqCst);
+    let mut out = io::stdout();
+    execute!(out, EnterAlternateScreen, EnableBracketedPaste, Hide)?;
+    if mouse {
+        execute!(out, EnableMouseCapture)?;
+    }
+    Ok(())
+}
+
+/// Puts the terminal back, once; errors are of no use here, since there may be no terminal any more.
+fn leave() {
+    if !OURS.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    let mut out = io::stdout();
+    let _ = execute!(
+        out,
+        EndSynchronizedUpdate,
+        DisableMouseCapture,
+        DisableBracketedPaste,
+        LeaveAlternateScreen,
+        Show
+    );
+    let _ = out.flush();
+    let _ = disable_raw_mode();
+}
+
+/// While the terminal is ours, a panic of the screen's own thread puts it back, and its message
+/// appears after that. A panic elsewhere (one image's, caught and counted) must not write over the
+/// screen: it is only logged. Either way the place is logged.
+fn put_back_on_panic(screen: ThreadId) {
+    HOOK.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
+            let place = info.location().map_or_else(|| "unknown".to_owned(), ToString::to_string);
+            let message = info.payload_as_str().unwrap_or("no message");
+            let thread = thread::current();
+            let name = thread.name().unwrap_or("unnamed");
+            tracing::error!(place, thread = name, "panicked: {message}");
+            let ours = OURS.load(Ordering::SeqCst);
+            if ours && thread.id() != screen {
+                return;
+            }
+            leave();
+            before(info);
+        }));
+    });
+}

@@ -1,0 +1,285 @@
+//! What each thing looks like: semantic styles and glyphs, resolved once at the start.
+//!
+//! Colour means state and is the same everywhere; it is never the only sign, since each state also
+//! has its own glyph. `NO_COLOR`, terminals of 16 colours and plain ASCII are served from here.
+
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::symbols::border;
+
+use crate::profile::snapshot::Wait;
+
+/// Whether and how much to colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ColorChoice {
+    /// As the environment says: `NO_COLOR`, `COLORTERM`, `TERM`.
+    #[default]
+    Auto,
+    /// None at all.
+    Never,
+    /// The terminal's own 16 colours.
+    Ansi,
+    /// The palette of 256.
+    Indexed,
+}
+
+impl ColorChoice {
+    /// What is meant, where the environment is to say: `var` reads an environment variable.
+    #[must_use]
+    pub fn resolve(self, var: impl Fn(&str) -> Option<String>) -> Self {
+        if self != Self::Auto {
+            return self;
+        }
+        let is_set = |name: &str| var(name).is_some_and(|value| !value.is_empty());
+        let term = var("TERM").unwrap_or_default();
+        if is_set("NO_COLOR") || term == "dumb" {
+            return Self::Never;
+        }
+        let rich = is_set("COLORTERM") || term.contains("256") || term.contains("direct");
+        if rich { Self::Indexed } else { Self::Ansi }
+    }
+}
+
+/// The states of a thread as drawn, in the order of a stacked bar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// On a CPU.
+    Running,
+    /// Wants a CPU and has none.
+    Runnable,
+    /// In a declared wait.
+    Wait(Wait),
+    /// Blocked, unexplained.
+    Other,
+}
+
+impl State {
+    /// All states, in the order of a stacked bar.
+    pub const ALL: [Self; 10] = [
+        Self::Running,
+        Self::Runnable,
+        Self::Wait(Wait::Lock),
+        Self::Wait(Wait::Gpu),
+        Self::Wait(Wait::Io),
+        Self::Wait(Wait::Delay),
+        Self::Wait(Wait::Backpressured),
+        Self::Wait(Wait::Starved),
+        Self::Other,
+        Self::Wait(Wait::Parked),
+    ];
+
+    /// What it is called on screen.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Runnable => "runnable",
+            Self::Wait(Wait::Backpressured) => "back-pressured",
+            Self::Wait(wait) => wait.name(),
+            Self::Other => "other",
+        }
+    }
+
+    /// Its glyph in a bar, and in ASCII.
+    const fn glyphs(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Running => ("█", "#"),
+            Self::Runnable => ("▓", "+"),
+            Self::Wait(Wait::Lock) => ("╳", "x"),
+            Self::Wait(Wait::Gpu) => ("▞", "g"),
+            Self::Wait(Wait::Io) => ("≈", "i"),
+            Self::Wait(Wait::Delay) => ("~", "~"),
+            Self::Wait(Wait::Backpressured) => ("▒", ">"),
+            Self::Wait(Wait::Starved) => ("░", "."),
+            Self::Wait(Wait::Parked) => ("·", "_"),
+            Self::Other => ("╌", "?"),
+        }
+    }
+}
+
+/// The looks of everything.
+#[derive(Clone, Debug)]
+pub struct Theme {
+    /// Only ASCII glyphs.
+    pub ascii: bool,
+    /// The program's name, the open tab, the selected knob.
+    pub accent: Style,
+    /// Numbers: what the eye looks for.
+    pub value: Style,
+    /// Ordinary text.
+    pub text: Style,
+    /// Labels, units, borders' titles: what the eye skips.
+    pub label: Style,
+    /// Borders and the empty part of gauges.
+    pub line: Style,
+    /// The stage that limits, a knob change, "applying…".
+    pub notice: Style,
+    /// Failures and errors.
+    pub alarm: Style,
+    /// Gauges of what works.
+    pub busy: Style,
+    /// Gauges of what waits in queues.
+    pub queue: Style,
+    /// Gauges of settings.
+    pub knob: Style,
+    /// The body of a filled chart.
+    pub area: Style,
+    /// The upper line of a chart of two.
+    pub upper: Style,
+    /// The lower line of a chart of two.
+    pub lower: Style,
+    /// A word such as **synthetic**.
+    pub tag: Style,
+    /// A sign that covers something: paused.
+    pub sign: Style,
+    states: [Style; State::ALL.len()],
+}
+
+/// A colour of the palette of 256, and the nearest of the 16.
+struct Hue(u8, Color);
+
+const BLUE: Hue = Hue(75, Color::LightBlue);
+const GREEN: Hue = Hue(108, Color::Green);
+const YELLOW: Hue = Hue(179, Color::Yellow);
+const AMBER: Hue = Hue(215, Color::LightYellow);
+const RED: Hue = Hue(167, Color::LightRed);
+const CYAN: Hue = Hue(73, Color::Cyan);
+const VIOLET: Hue = Hue(140, Color::Magenta);
+const STEEL: Hue = Hue(67, Color::Blue);
+const BROWN: Hue = Hue(137, Color::LightMagenta);
+const GREY: Hue = Hue(245, Color::Gray);
+const FAINT: Hue = Hue(240, Color::DarkGray);
+
+impl Theme {
+    /// The looks for a number of colours; [`ColorChoice::Auto`] asks the environment.
+    pub fn new(color: ColorChoice, ascii: bool) -> Self {
+        let color = color.resolve(|name| std::env::var(name).ok());
+        let fg = |hue: Hue| match color {
+            ColorChoice::Never => Style::new(),
+            ColorChoice::Ansi => Style::new().fg(hue.1),
+            ColorChoice::Indexed | ColorChoice::Auto => Style::new().fg(Color::Indexed(hue.0)),
+        };
+        let bold = Modifier::BOLD;
+        // Whatever lies beneath (a border's title, say), text is in the terminal's own colour.
+        let own = Style::new().fg(Color::Reset).remove_modifier(Modifier::DIM);
+        let dim = |style: Style| match color {
+            ColorChoice::Never => style.add_modifier(Modifier::DIM),
+            _ => style,
+        };
+        Self {
+            ascii,
+            accent: fg(BLUE).add_modifier(bold),
+            value: own.add_modifier(bold),
+            text: own,
+            label: dim(fg(GREY)),
+            line: dim(fg(FAINT)),
+            notice: fg(AMBER).add_modifier(bold),
+            alarm: fg(RED).add_modifier(bold),
+            busy: fg(GREEN),
+            queue: fg(VIOLET),
+            knob: fg(BLUE),
+            area: fg(STEEL),
+            upper: fg(AMBER),
+            lower: fg(CYAN),
+            tag: fg(AMBER).add_modifier(Modifier::REVERSED),
+            sign: fg(AMBER).add_modifier(bold | Modifier::REVERSED),
+            states: State::ALL.map(|state| match state {
+                State::Running => fg(GREEN),
+                State::Runnable => fg(YELLOW),
+                State::Wait(Wait::Lock) => fg(RED),
+                State::Wait(Wait::Gpu) => fg(CYAN),
+                State::Wait(Wait::Io | Wait::Delay) => fg(BROWN),
+                State::Wait(Wait::Backpressured) => fg(VIOLET),
+                State::Wait(Wait::Starved) => fg(STEEL),
+                State::Wait(Wait::Parked) => fg(FAINT),
+                State::Other => fg(GREY),
+            }),
+        }
+    }
+
+    /// A state's style.
+    pub fn state(&self, state: State) -> Style {
+        let index = State::ALL.iter().position(|&s| s == state);
+        index.map_or(self.text, |index| self.states[index])
+    }
+
+    /// A state's glyph in a bar.
+    pub const fn glyph(&self, state: State) -> &'static str {
+        let (unicode, ascii) = state.glyphs();
+        self.pick(unicode, ascii)
+    }
+
+    /// The first, or in ASCII the second.
+    pub const fn pick(&self, unicode: &'static str, ascii: &'static str) -> &'static str {
+        if self.ascii { ascii } else { unicode }
+    }
+
+    /// The border of a panel.
+    pub const fn border(&self) -> border::Set<'static> {
+        if self.ascii {
+            border::Set {
+                top_left: "+",
+                top_right: "+",
+                bottom_left: "+",
+                bottom_right: "+",
+                vertical_left: "|",
+                vertical_right: "|",
+                horizontal_top: "-",
+                horizontal_bottom: "-",
+            }
+        } else {
+            border::ROUNDED
+        }
+    }
+
+    /// A text as it can be shown: in ASCII without the few signs that we write ourselves.
+    pub fn plain(&self, text: &str) -> String {
+        if !self.ascii {
+            return text.to_owned();
+        }
+        let mut plain = String::with_capacity(text.len());
+        for c in text.chars() {
+            match c {
+                '—' | '·' | '─' => plain.push('-'),
+                '…' => plain.push('~'),
+                '→' => plain.push_str("->"),
+                '×' => plain.push('x'),
+                '≥' => plain.push_str(">="),
+                '≤' => plain.push_str("<="),
+                '%' | ' '..='~' => plain.push(c),
+                _ => plain.push('?'),
+            }
+        }
+        plain
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_says_how_many_colours() {
+        let resolve = |vars: &[(&str, &str)]| {
+            ColorChoice::Auto.resolve(|name| {
+                vars.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert_eq!(resolve(&[("TERM", "xterm")]), ColorChoice::Ansi);
+        assert_eq!(resolve(&[("TERM", "tmux-256color")]), ColorChoice::Indexed);
+        assert_eq!(resolve(&[("TERM", "xterm"), ("COLORTERM", "truecolor")]), ColorChoice::Indexed);
+        assert_eq!(resolve(&[("TERM", "xterm-256color"), ("NO_COLOR", "1")]), ColorChoice::Never);
+        assert_eq!(resolve(&[("TERM", "xterm"), ("NO_COLOR", "")]), ColorChoice::Ansi);
+        assert_eq!(resolve(&[("TERM", "dumb")]), ColorChoice::Never);
+    }
+
+    #[test]
+    fn states_are_told_apart_without_colour() {
+        for ascii in [false, true] {
+            let theme = Theme::new(ColorChoice::Never, ascii);
+            let mut glyphs = State::ALL.map(|state| theme.glyph(state)).to_vec();
+            glyphs.sort_unstable();
+            glyphs.dedup();
+            assert_eq!(glyphs.len(), State::ALL.len());
+            assert!(State::ALL.iter().all(|&state| theme.state(state).fg.is_none()));
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! The parts of the screens, one file each: `render(frame, state, …, area)`, which never changes anything.
+
+pub mod bar;
+pub mod big;
+pub mod chart;
+pub mod entry;
+pub mod failures;
+pub mod footer;
+pub mod knobs;
+pub mod machine;
+pub mod panel;
+pub mod pipeline;
+pub mod plots;
+pub mod queues;
+pub mod threads;
+pub mod title;
+pub mod verdict;

@@ -1,0 +1,110 @@
+//! The machine, what pipetop itself costs, and what failed.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::{bar, failures, panel};
+use crate::profile::history::Series;
+use crate::tui::app::App;
+use crate::tui::format::{MISSING, memory, percent};
+use crate::tui::layout::Layout;
+use crate::tui::theme::Theme;
+
+const SPAN: u64 = 60_000_000_000;
+
+/// Draws the panel.
+pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout, area: Rect) {
+    let Some(snapshot) = app.snapshot() else {
+        panel::panel(frame, theme, layout.size, area, "machine", Vec::new());
+        return;
+    };
+    let cores = snapshot.run.cores;
+    let s = if cores == 1 { "" } else { "s" };
+    let right = vec![Span::styled(format!("{cores} core{s}"), theme.label)];
+    let inner = panel::panel(frame, theme, layout.size, area, "machine", right);
+    let mut lines = vec![cpu(app, theme, inner.width), used_memory(app, theme, inner.width)];
+    lines.extend(gpus(app, theme));
+    lines.push(own(app, theme));
+    let rest = usize::from(inner.height).saturating_sub(lines.len());
+    let failed = failures::lines(&snapshot.items, theme, usize::from(inner.width), rest);
+    lines.extend(failed);
+    for (line, row) in lines.into_iter().zip(inner.rows()) {
+        frame.render_widget(line, row);
+    }
+}
+
+fn gauge_width(width: u16) -> u16 {
+    (width / 4).clamp(6, 16)
+}
+
+fn label(text: &str, theme: &Theme) -> Span<'static> {
+    Span::styled(format!(" {text:<8}"), theme.label)
+}
+
+fn cpu(app: &App, theme: &Theme, width: u16) -> Line<'static> {
+    let share = app.window().and_then(|w| w.host_cpu());
+    let gauge = gauge_width(width);
+    let mut spans = vec![label("CPU", theme)];
+    match share {
+        Some(share) => spans.extend(bar::gauge(share, gauge, theme.busy, theme)),
+        None => spans.extend(bar::unknown(gauge, theme)),
+    }
+    spans.push(Span::styled(theme.plain(&format!(" {} ", percent(share))), theme.value));
+    let cells = usize::from(width.saturating_sub(gauge + 9 + 7));
+    let past = app.history().columns(Series::HostCpu, cells, SPAN);
+    spans.extend(bar::sparkline(&past, theme.area, theme));
+    Line::from(spans)
+}
+
+fn used_memory(app: &App, theme: &Theme, width: u16) -> Line<'static> {
+    let host = app.snapshot().and_then(|s| s.host).filter(|host| host.memory_total > 0);
+    let gauge = gauge_width(width);
+    let mut spans = vec![label("memory", theme)];
+    let Some(host) = host else {
+        spans.extend(bar::unknown(gauge, theme));
+        return Line::from(spans);
+    };
+    let share = host.memory_used as f64 / host.memory_total as f64;
+    spans.extend(bar::gauge(share, gauge, theme.busy, theme));
+    spans.push(Span::styled(format!(" {} ", percent(Some(share))), theme.value));
+    let of = format!("{} of {}", memory(host.memory_used), memory(host.memory_total));
+    spans.push(Span::styled(of, theme.label));
+    Line::from(spans)
+}
+
+fn gpus<'a>(app: &App, theme: &Theme) -> Vec<Line<'a>> {
+    let Some(snapshot) = app.snapshot() else { return Vec::new() };
+    let gpu = |(index, gpu): (usize, &crate::profile::snapshot::GpuSample)| {
+        let mut text = format!("{}  busy {}", gpu.name, percent(gpu.busy).trim_start());
+        if let (Some(used), Some(total)) = (gpu.memory_used, gpu.memory_total) {
+            text = format!("{text}  {} of {}", memory(used), memory(total));
+        }
+        if let Some(watts) = gpu.power_w {
+            text = format!("{text}  {watts:.0} W");
+        }
+        Line::from(vec![
+            label(&format!("GPU {index}"), theme),
+            Span::styled(theme.plain(&text), theme.text),
+        ])
+    };
+    snapshot.gpus.iter().enumerate().map(gpu).collect()
+}
+
+fn own(app: &App, theme: &Theme) -> Line<'static> {
+    let own = app.window().and_then(|w| w.own_cpu());
+    let own = own.map_or_else(|| MISSING.to_owned(), |own| format!("{:.1}%", own * 100.0));
+    let sample = app.snapshot().map(|snapshot| snapshot.own);
+    let rss = sample.and_then(|own| own.rss).map_or_else(|| MISSING.to_owned(), memory);
+    let mut spans = vec![
+        label("pipetop", theme),
+        Span::styled(theme.plain(&own), theme.value),
+        Span::styled(" of a core  ", theme.label),
+        Span::styled(theme.plain(&rss), theme.value),
+        Span::styled(" the whole process", theme.label),
+    ];
+    if let Some(missed) = sample.map(|own| own.samples_missed).filter(|&missed| missed > 0) {
+        spans.push(Span::styled(format!("  {missed} samples missed"), theme.notice));
+    }
+    Line::from(spans)
+}

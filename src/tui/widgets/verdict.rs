@@ -1,0 +1,49 @@
+//! What limits and what to turn, in two lines.
+
+use ratatui::Frame;
+use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
+
+use super::panel;
+use crate::tui::advice::Advice;
+use crate::tui::app::App;
+use crate::tui::format::fit;
+use crate::tui::layout::Layout;
+use crate::tui::theme::Theme;
+
+/// Draws the verdict; where a command was refused, the reason takes its second line.
+pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout, advice: &Advice) {
+    let area = layout.verdict;
+    let inner = if layout.size.bordered() {
+        panel::panel(frame, theme, layout.size, area, "verdict", Vec::new())
+    } else {
+        area
+    };
+    let width = usize::from(inner.width);
+    let style = if advice.stage.is_some() { theme.notice } else { theme.accent };
+    let edge = || Span::styled(theme.pick("▌ ", "| "), style);
+    let headline = theme.plain(&advice.headline);
+    let why = theme.plain(&format!("  {}", advice.why));
+    let first = Line::from(vec![
+        edge(),
+        Span::styled(headline.clone(), style),
+        Span::styled(fit(&why, width.saturating_sub(headline.width() + 2)), theme.text),
+    ]);
+    let second = match app.refusal() {
+        Some(refusal) => {
+            vec![
+                edge(),
+                Span::styled(fit(&theme.plain(refusal), width.saturating_sub(2)), theme.alarm),
+            ]
+        }
+        None if advice.turn.is_empty() => vec![edge()],
+        None => vec![
+            edge(),
+            Span::styled(theme.pick("→ ", "> "), style),
+            Span::styled(fit(&theme.plain(&advice.turn), width.saturating_sub(4)), theme.value),
+        ],
+    };
+    for (line, row) in [first, Line::from(second)].into_iter().zip(inner.rows()) {
+        frame.render_widget(line, row);
+    }
+}
