@@ -6,15 +6,17 @@
 mod values;
 
 use std::ffi::OsString;
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::pipeline::infer::{EngineChoice, parse_engine};
 use crate::pipeline::knobs::{KNOBS, KnobId, KnobValue};
 
-pub use values::{EngineChoice, Setting, Sink};
-pub(crate) use values::{engine, pixels, sample_hz, triple};
+pub use values::{Setting, Sink};
+pub(crate) use values::{pixels, sample_hz, triple};
 
 /// What follows every long help of a run.
 const EXAMPLES: &str = "\
@@ -31,6 +33,17 @@ Exit codes:
   1  nothing could be done
   2  usage: a bad option, knob or config file
   3  some inputs failed (with --once, and in classify)";
+
+// Help is plain text; backticks, which belong into a doc comment, would be printed.
+const ENGINE_HELP: &str =
+    "The engine that infers: cpu, null (drops each batch) or emulated:IMG_S[:MS]";
+const ENGINE_LONG_HELP: &str = "\
+The engine that infers: cpu, null (drops each batch) or emulated:IMG_S[:MS]
+
+An emulated engine sleeps as an accelerator would that takes so many images a second and answers so \
+many milliseconds later; it predicts nothing and is labelled emulated.";
+const PREPROCESSOR_HELP: &str =
+    "Take --mean, --std, --size and --resize from a Hugging Face preprocessor_config.json";
 
 /// Live terminal dashboard profiler for image-inference pipelines.
 ///
@@ -69,6 +82,7 @@ pub enum Command {
 
 /// Arguments of a run.
 #[derive(Args, Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag that a person may give")]
 pub struct RunArgs {
     /// Images, or folders to search for images; built-in synthetic images where none is given
     ///
@@ -110,11 +124,8 @@ pub struct RunArgs {
     /// Settings of the engine and its model.
     #[command(flatten)]
     pub model: ModelArgs,
-    /// The engine that infers: cpu, null (drops each batch) or emulated:IMG_S[:MS]
-    ///
-    /// An emulated engine sleeps as an accelerator of that rate (images a second) and latency
-    /// (milliseconds a batch at least) would; it predicts nothing and is labelled emulated.
-    #[arg(long, value_name = "ENGINE", value_parser = values::engine, help_heading = "Engine")]
+    /// The engine: `cpu`, `null` or `emulated:IMG_S[:MS]`.
+    #[arg(long, value_name = "ENGINE", value_parser = parse_engine, help = ENGINE_HELP, long_help = ENGINE_LONG_HELP, help_heading = "Engine")]
     pub engine: Option<EngineChoice>,
 
     /// Knobs at the start.
@@ -170,8 +181,8 @@ pub struct ModelArgs {
     /// Length to which an image's shorter side is resized before the middle is cut out, in pixels
     #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..=8192), help_heading = "Engine")]
     pub resize: Option<u32>,
-    /// Take --mean, --std, --size and --resize from a Hugging Face preprocessor_config.json
-    #[arg(long, value_name = "FILE", help_heading = "Engine")]
+    /// A `preprocessor_config.json`.
+    #[arg(long, value_name = "FILE", help = PREPROCESSOR_HELP, help_heading = "Engine")]
     pub preprocessor: Option<PathBuf>,
 }
 
@@ -293,7 +304,7 @@ fn knob_help(id: KnobId) -> String {
 /// The knob table, examples and exit codes.
 fn run_epilogue() -> String {
     let mut text = String::from(
-        "Knobs (--set NAME=VALUE; in a config file NAME = VALUE; on the dashboard with the arrow keys):\n",
+        "All knobs (--set NAME=VALUE, NAME = VALUE in a config file, or live with the arrow keys):\n",
     );
     let defaults = crate::pipeline::knobs::KnobValues::defaults(1);
     for spec in KNOBS {
@@ -301,8 +312,28 @@ fn run_epilogue() -> String {
             KnobId::PreprocessThreads | KnobId::InferThreads => "one a core".to_owned(),
             id => defaults.get(id).to_string(),
         };
-        text += &format!("  {:<19} {}\n", spec.name, spec.help);
-        text += &format!("  {:<19} {} [default: {default}]\n", "", spec.expects());
+        let mut name = spec.name;
+        for line in folded(spec.help, 56) {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "  {name:<19} {line}");
+            name = "";
+        }
+        let _ = writeln!(text, "  {:<19} {} [default: {default}]", "", spec.expects());
     }
     text + "\n" + EXAMPLES
+}
+
+/// The text in lines of at most `width` characters, broken at spaces.
+fn folded(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }

@@ -6,6 +6,8 @@ pub mod doctor;
 use std::io;
 
 use crate::config::ConfigError;
+use crate::pipeline::infer::ModelError;
+use crate::pipeline::source::SourceError;
 
 /// How a command ends: the exit code tells scripts what to think of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,6 +84,21 @@ impl From<ConfigError> for Failure {
             ConfigError::Knob(_) | ConfigError::Usage(_) => "all options and knobs: pipetop --help",
         };
         Self::usage(error.to_string()).hint(hint)
+    }
+}
+
+impl From<SourceError> for Failure {
+    fn from(error: SourceError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<ModelError> for Failure {
+    fn from(error: ModelError) -> Self {
+        match error {
+            ModelError::Option { .. } => Self::usage(error.to_string()),
+            _ => Self::new(error.to_string()),
+        }
     }
 }
 

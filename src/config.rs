@@ -5,10 +5,10 @@ pub mod file;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::cli::{
-    ClassifyArgs, ColorChoice, EngineChoice, LogLevel, ModelArgs, RunArgs, Setting, Sink,
-};
+use crate::cli::{ClassifyArgs, ColorChoice, LogLevel, ModelArgs, RunArgs, Setting, Sink};
+use crate::pipeline::infer::{EngineChoice, ModelOptions};
 use crate::pipeline::knobs::{KnobError, KnobId, KnobValue, KnobValues, nearest};
+use crate::pipeline::source::{DEFAULT_COUNT, DEFAULT_SEED, Source, SourceError};
 use file::FileSettings;
 
 /// The most pixels that an image may have where nothing else is set.
@@ -17,16 +17,13 @@ pub const DEFAULT_MAX_PIXELS: u64 = 100_000_000;
 pub const DEFAULT_SAMPLE_HZ: f64 = 10.0;
 /// Frames a second at most where nothing else is set.
 pub const DEFAULT_FPS: u32 = 20;
-/// Built-in images where no number is given.
-pub const DEFAULT_SYNTHETIC: u32 = 256;
-/// From what the built-in images are made where no seed is given.
-pub const DEFAULT_SEED: u64 = 1;
 /// How long a run without a terminal lasts where neither `--once` nor `--duration` ends it.
 pub const UNATTENDED: Duration = Duration::from_secs(10);
 
 /// The settings of a run, valid in themselves; whether files exist and can be read is seen when
 /// they are opened.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct RunConfig {
     /// Where images come from.
     pub input: InputChoice,
@@ -45,7 +42,7 @@ pub struct RunConfig {
     /// The engine.
     pub engine: EngineChoice,
     /// The model and what it wants of each picture.
-    pub model: ModelConfig,
+    pub model: ModelOptions,
     /// The knobs at the start.
     pub knobs: KnobValues,
     /// Samples a second.
@@ -72,7 +69,7 @@ pub enum InputChoice {
     /// Built-in images.
     Synthetic {
         /// How many.
-        images: u32,
+        images: usize,
         /// From what they are made.
         seed: u64,
     },
@@ -82,23 +79,18 @@ pub enum InputChoice {
     List(PathBuf),
 }
 
-/// The model and what it wants of each picture; what is `None` is the model's own.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ModelConfig {
-    /// An ONNX file; the built-in classifier where `None`.
-    pub model: Option<PathBuf>,
-    /// Names of the classes.
-    pub labels: Option<PathBuf>,
-    /// What is subtracted, by channel, on a scale of 0 to 255.
-    pub mean: Option<[f32; 3]>,
-    /// By what is then divided, by channel, on a scale of 0 to 255.
-    pub std: Option<[f32; 3]>,
-    /// Side of the square input in pixels.
-    pub size: Option<u32>,
-    /// Length to which the shorter side is resized, in pixels.
-    pub resize: Option<u32>,
-    /// A Hugging Face `preprocessor_config.json`.
-    pub preprocessor: Option<PathBuf>,
+impl InputChoice {
+    /// Finds the images.
+    ///
+    /// # Errors
+    /// Where there is nothing to read.
+    pub fn open(&self) -> Result<Source, SourceError> {
+        match self {
+            Self::Synthetic { images, seed } => Source::synthetic(*seed, *images),
+            Self::Paths(paths) => Source::from_paths(paths, &[]),
+            Self::List(list) => Source::from_paths(&[], std::slice::from_ref(list)),
+        }
+    }
 }
 
 /// Settings that make no sense; the text is for the person who wrote them.
@@ -159,7 +151,7 @@ impl RunConfig {
             knobs.set(setting.id, setting.value);
         }
         let engine = args.engine.or(file.engine).unwrap_or_default();
-        if engine != EngineChoice::Cpu && args.model.model.is_some() {
+        if engine != EngineChoice::Rten && args.model.model.is_some() {
             return Err(ConfigError::Usage(format!(
                 "--model is for --engine cpu: the engine {engine} runs no model"
             )));
@@ -168,7 +160,7 @@ impl RunConfig {
             InputChoice::List(list)
         } else if args.paths.is_empty() {
             InputChoice::Synthetic {
-                images: args.synthetic.unwrap_or(DEFAULT_SYNTHETIC),
+                images: args.synthetic.map_or(DEFAULT_COUNT, |images| images as usize),
                 seed: args.seed.unwrap_or(DEFAULT_SEED),
             }
         } else {
@@ -183,7 +175,7 @@ impl RunConfig {
             json: args.json,
             output: args.output,
             engine,
-            model: ModelConfig::merge(args.model, file.model)?,
+            model: model_options(args.model, file.model)?,
             knobs,
             sample_hz: args.sample_hz.or(file.sample_hz).unwrap_or(DEFAULT_SAMPLE_HZ),
             fps: args.fps.or(file.fps).unwrap_or(DEFAULT_FPS),
@@ -221,65 +213,62 @@ impl RunConfig {
     }
 }
 
-impl ModelConfig {
-    /// The settings of `classify`, which reads no config file.
-    ///
-    /// # Errors
-    /// Where mean and std are not on one scale.
-    pub fn for_classify(args: &ClassifyArgs) -> Result<Self, ConfigError> {
-        Self::merge(args.model.clone(), ModelArgs::default())
-    }
+/// The model settings of `classify`, which reads no config file.
+///
+/// # Errors
+/// Where they contradict each other.
+pub fn classify_model(args: &ClassifyArgs) -> Result<ModelOptions, ConfigError> {
+    model_options(args.model.clone(), ModelArgs::default())
+}
 
-    /// Flags before the file. What describes a model goes with it: a model from a flag takes
-    /// nothing that the file says about another one.
-    fn merge(flags: ModelArgs, file: ModelArgs) -> Result<Self, ConfigError> {
-        let file = if flags.model.is_some() { ModelArgs::default() } else { file };
-        let (mean, std) = on_255(flags.mean.or(file.mean), flags.std.or(file.std))?;
-        let size = flags.size.or(file.size);
-        let resize = flags.resize.or(file.resize);
-        if let (Some(size), Some(resize)) = (size, resize)
-            && resize < size
-        {
-            return Err(ConfigError::Usage(format!(
-                "--resize {resize} is less than --size {size}: the square is cut out of the \
-                 resized image, so --resize must be {size} or more"
-            )));
-        }
-        Ok(Self {
-            model: flags.model.or(file.model),
-            labels: flags.labels.or(file.labels),
-            mean,
-            std,
-            size,
-            resize,
-            preprocessor: flags.preprocessor.or(file.preprocessor),
-        })
+/// Flags before the file. What describes a model goes with it: a model from a flag takes nothing
+/// that the file says about another one.
+fn model_options(flags: ModelArgs, file: ModelArgs) -> Result<ModelOptions, ConfigError> {
+    let file = if flags.model.is_some() { ModelArgs::default() } else { file };
+    let (mean, std) = (flags.mean.or(file.mean), flags.std.or(file.std));
+    on_one_scale(mean, std)?;
+    let size = flags.size.or(file.size);
+    let resize = flags.resize.or(file.resize);
+    if let (Some(size), Some(resize)) = (size, resize)
+        && resize < size
+    {
+        return Err(ConfigError::Usage(format!(
+            "--resize {resize} is less than --size {size}: the square is cut out of the resized \
+             image, so --resize must be {size} or more"
+        )));
     }
+    Ok(ModelOptions {
+        model: flags.model.or(file.model),
+        labels: flags.labels.or(file.labels),
+        mean,
+        std,
+        size,
+        resize,
+        preprocessor: flags.preprocessor.or(file.preprocessor),
+    })
 }
 
 type Channels = Option<[f32; 3]>;
 
-/// Mean and std on a scale of 0 to 255, whichever of the two usual scales they were written on:
-/// values above 1 are on that of 255. A std of 1 goes with either.
-fn on_255(mean: Channels, std: Channels) -> Result<(Channels, Channels), ConfigError> {
+/// Refuses a mean and a std of which one looks as if on a scale of 0 to 1, the other as if on that of
+/// 0 to 255. A mean of 0 and a std of 1 go with either.
+fn on_one_scale(mean: Channels, std: Channels) -> Result<(), ConfigError> {
     if std.is_some_and(|std| std.iter().any(|&s| s <= 0.0)) {
         return Err(ConfigError::Usage("--std divides: each of its values must be above 0".into()));
     }
-    let large = |channels: Channels| channels.is_some_and(|c| c.iter().any(|v| v.abs() > 1.0));
-    let zero = mean.is_some_and(|mean| mean == [0.0; 3]);
-    let one = std.is_some_and(|std| std == [1.0; 3]);
-    let mixed = (large(std) && mean.is_some() && !large(mean) && !zero)
-        || (large(mean) && std.is_some() && !large(std) && !one);
-    if mixed {
-        return Err(ConfigError::Usage(
-            "--mean and --std are on two scales: write both from 0 to 1 (0.485,0.456,0.406) or \
-             both from 0 to 255 (123.7,116.3,103.5)"
-                .into(),
-        ));
+    let (Some(mean), Some(std)) = (mean, std) else { return Ok(()) };
+    let large = |channels: [f32; 3]| channels.iter().any(|v| v.abs() > 1.0);
+    let all = |channels: [f32; 3], value: f32| channels.iter().all(|v| v.total_cmp(&value).is_eq());
+    let mixed = (large(std) && !large(mean) && !all(mean, 0.0))
+        || (large(mean) && !large(std) && !all(std, 1.0));
+    if !mixed {
+        return Ok(());
     }
-    let scale = if large(mean) || large(std) { 1.0 } else { 255.0 };
-    let scaled = |channels: Channels| channels.map(|c| c.map(|v| v * scale));
-    Ok((scaled(mean), scaled(std)))
+    Err(ConfigError::Usage(
+        "--mean and --std are on two scales: write both from 0 to 1 (0.485,0.456,0.406) or both \
+         from 0 to 255 (123.7,116.3,103.5)"
+            .into(),
+    ))
 }
 
 fn refuse_twice(flag: &str, short: Setting, set: &[Setting]) -> Result<(), ConfigError> {
@@ -304,6 +293,12 @@ fn meant_command(path: &Path) -> Option<String> {
         return None;
     }
     nearest(word, ["run", "classify", "doctor", "help"].into_iter())
+}
+
+/// Cores that this process may use (affinity and control group counted); 1 where the system does
+/// not tell.
+pub fn usable_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// `$XDG_CONFIG_HOME/pipetop/config.toml`, or `~/.config/pipetop/config.toml`.
@@ -350,7 +345,7 @@ mod tests {
     fn without_a_path_the_input_is_synthetic() {
         let input = |line| settle(line, "").unwrap().input;
         let synthetic = |images, seed| InputChoice::Synthetic { images, seed };
-        assert_eq!(input(""), synthetic(DEFAULT_SYNTHETIC, DEFAULT_SEED));
+        assert_eq!(input(""), synthetic(DEFAULT_COUNT, DEFAULT_SEED));
         assert_eq!(input("--synthetic 9 --seed 4"), synthetic(9, 4));
         assert_eq!(input("--list a.txt"), InputChoice::List("a.txt".into()));
         assert_eq!(input("run a/ b.png"), InputChoice::Paths(vec!["a/".into(), "b.png".into()]));
@@ -383,14 +378,11 @@ mod tests {
 
     #[test]
     fn mean_and_std_are_read_on_either_scale_but_not_on_two() {
-        let config = settle("--mean 0.5,0.5,0.5 --std 0.25,0.25,0.25", "").unwrap().model;
-        assert_eq!((config.mean, config.std), (Some([127.5; 3]), Some([63.75; 3])));
-        let config = settle("--mean 127 --std 128", "").unwrap().model;
-        assert_eq!((config.mean, config.std), (Some([127.0; 3]), Some([128.0; 3])));
-        let config = settle("--mean 104,117,123 --std 1", "").unwrap().model;
-        assert_eq!(config.std, Some([1.0; 3]));
-        let config = settle("--mean 0 --std 255", "").unwrap().model;
-        assert_eq!((config.mean, config.std), (Some([0.0; 3]), Some([255.0; 3])));
+        let config = settle("--mean 0.5,0.5,0.5 --std 0.25", "").unwrap().model;
+        assert_eq!((config.mean, config.std), (Some([0.5; 3]), Some([0.25; 3])));
+        for fine in ["--mean 127 --std 128", "--mean 104,117,123 --std 1", "--mean 0 --std 255"] {
+            assert!(settle(fine, "").is_ok(), "{fine}");
+        }
         assert!(settle("--mean 0.5 --std 128", "").is_err());
         assert!(settle("--mean 127 --std 0.5", "").is_err());
         assert!(settle("--std 0", "").is_err());
@@ -403,7 +395,7 @@ mod tests {
         assert_eq!(of_file.model, Some("/etc/a.onnx".into()));
         assert_eq!((of_file.labels, of_file.size), (Some("/etc/a.txt".into()), Some(299)));
         let of_flag = settle("--model b.onnx", file).unwrap().model;
-        assert_eq!(of_flag, ModelConfig { model: Some("b.onnx".into()), ..Default::default() });
+        assert_eq!(of_flag, ModelOptions { model: Some("b.onnx".into()), ..Default::default() });
     }
 
     #[test]

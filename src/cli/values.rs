@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::pipeline::knobs::{KnobError, KnobId, KnobValue, nearest};
+use crate::pipeline::knobs::{KnobError, KnobId, KnobValue};
 
 /// A knob and the value to give it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,38 +24,6 @@ impl Setting {
             text.split_once('=').ok_or_else(|| KnobError::NoEquals(text.to_owned()))?;
         let id = KnobId::by_name(name.trim())?;
         Ok(Self { id, value: id.spec().parse(value)? })
-    }
-}
-
-/// Which engine infers.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum EngineChoice {
-    /// The CPU.
-    #[default]
-    Cpu,
-    /// None: each batch is dropped.
-    Null,
-    /// A sleeping accelerator.
-    Emulated {
-        /// Images a second that it takes.
-        images_per_s: f64,
-        /// The least time of a batch in milliseconds; `None` where none was given.
-        latency_ms: Option<f64>,
-    },
-}
-
-impl std::fmt::Display for EngineChoice {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Cpu => f.write_str("cpu"),
-            Self::Null => f.write_str("null"),
-            Self::Emulated { images_per_s, latency_ms: None } => {
-                write!(f, "emulated:{images_per_s}")
-            }
-            Self::Emulated { images_per_s, latency_ms: Some(ms) } => {
-                write!(f, "emulated:{images_per_s}:{ms}")
-            }
-        }
     }
 }
 
@@ -88,39 +56,6 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
         Some(Duration::ZERO) => Err("it must be longer than 0; leave it out to run on".into()),
         Some(time) => Ok(time),
     }
-}
-
-/// `cpu`, `null` or `emulated:IMG_S[:MS]`.
-pub(crate) fn engine(text: &str) -> Result<EngineChoice, String> {
-    const TAKES: &str = "it takes cpu, null or emulated:IMG_S[:MS], as in emulated:2000:8";
-    match text {
-        "cpu" => return Ok(EngineChoice::Cpu),
-        "null" => return Ok(EngineChoice::Null),
-        _ => {}
-    }
-    let (word, rest) = text.split_once(':').unwrap_or((text, ""));
-    if word != "emulated" {
-        let near = nearest(word, ["cpu", "null", "emulated"].into_iter());
-        let hint = near.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
-        return Err(format!("{TAKES}{hint}"));
-    }
-    let (rate, ms) = match rest.split_once(':') {
-        Some((rate, ms)) => (rate, Some(ms)),
-        None => (rest, None),
-    };
-    let number = |text: &str, least: f64, most: f64| {
-        text.parse::<f64>().ok().filter(|n| (least..=most).contains(n))
-    };
-    let images_per_s = number(rate, 0.1, 1e7)
-        .ok_or_else(|| format!("{TAKES}; IMG_S is 0.1 to 10000000 images a second"))?;
-    let latency_ms = match ms {
-        None => None,
-        Some(ms) => Some(
-            number(ms, 0.0, 60_000.0)
-                .ok_or_else(|| format!("{TAKES}; MS is 0 to 60000 milliseconds"))?,
-        ),
-    };
-    Ok(EngineChoice::Emulated { images_per_s, latency_ms })
 }
 
 /// A number of pixels: `640000`, `100M`, `50MP`, `1.5GP`.
@@ -168,22 +103,6 @@ mod tests {
         assert_eq!(duration("2.5"), Ok(Duration::from_millis(2500)));
         for bad in ["0", "0s", "-1", "soon", "", "NaN", "1e300"] {
             assert!(duration(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn engines_are_read_and_the_nearest_is_named() {
-        assert_eq!(engine("cpu"), Ok(EngineChoice::Cpu));
-        let emulated = engine("emulated:2000:8").unwrap();
-        assert_eq!(
-            emulated,
-            EngineChoice::Emulated { images_per_s: 2000.0, latency_ms: Some(8.0) }
-        );
-        assert_eq!(emulated.to_string(), "emulated:2000:8");
-        assert!(engine("emulate:2000").unwrap_err().contains("did you mean `emulated`?"));
-        for bad in ["emulated", "emulated:", "emulated:0", "emulated:5:-1", "emulated:1:2:3", "gpu"]
-        {
-            assert!(engine(bad).is_err(), "{bad}");
         }
     }
 

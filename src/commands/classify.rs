@@ -10,6 +10,8 @@
 //! ],"predicted":1,"failed":1}
 //! ```
 
+mod command;
+
 use rayon::prelude::*;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -20,6 +22,8 @@ use crate::pipeline::failure::{ImageError, Reason};
 use crate::pipeline::infer::{Engine, Output, Pixels, Ticket};
 use crate::pipeline::preprocess::{Filter, Preprocessor};
 use crate::pipeline::source::{Entry, MAX_BYTES, Source, read_file};
+
+pub use command::run;
 
 /// How many images came to what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -81,7 +81,10 @@ pub fn run(args: DoctorArgs) -> Result<Exit, Failure> {
     let text = if args.json {
         let report =
             Report { schema: "pipetop.doctor/1", version: env!("CARGO_PKG_VERSION"), findings };
-        serde_json::to_string_pretty(&report).expect("findings are strings") + "\n"
+        match serde_json::to_string_pretty(&report) {
+            Ok(json) => json + "\n",
+            Err(error) => return Err(Failure::new(format!("cannot write JSON: {error}"))),
+        }
     } else {
         as_text(&findings)
     };
@@ -91,7 +94,8 @@ pub fn run(args: DoctorArgs) -> Result<Exit, Failure> {
 
 /// Everything there is to say about this machine, in a fixed order.
 pub fn examine() -> Vec<Finding> {
-    let sections: [(&str, fn() -> Vec<Finding>); 5] = [
+    type Examine = fn() -> Vec<Finding>;
+    let sections: [(&str, Examine); 5] = [
         ("CPU", cpu::examine),
         ("cores and memory", cores::examine),
         ("measuring", measuring::examine),

@@ -20,7 +20,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::ConfigError;
-use crate::cli::{ColorChoice, EngineChoice, ModelArgs, Setting};
+use crate::cli::{ColorChoice, ModelArgs, Setting};
+use crate::pipeline::infer::{EngineChoice, parse_engine};
 use crate::pipeline::knobs::{KNOBS, KnobId, nearest};
 
 /// What a config file sets.
@@ -95,7 +96,7 @@ impl FileSettings {
         let folder = path.parent().unwrap_or(Path::new(""));
         settings(text, folder).map_err(|fault| {
             let start = fault.at.start.min(text.len());
-            let line = text.as_bytes()[..start].iter().filter(|&&byte| byte == b'\n').count() + 1;
+            let line = text.char_indices().filter(|&(at, c)| at < start && c == '\n').count() + 1;
             ConfigError::File { path: path.to_owned(), line, message: fault.message }
         })
     }
@@ -148,7 +149,7 @@ impl FileSettings {
     ) -> Result<(), Fault> {
         let name = key.get_ref().as_ref();
         match name {
-            "engine" => self.engine = Some(read(name, value, crate::cli::engine)?),
+            "engine" => self.engine = Some(read(name, value, parse_engine)?),
             "model" => self.model.model = Some(path(value, folder)?),
             "labels" => self.model.labels = Some(path(value, folder)?),
             "preprocessor" => self.model.preprocessor = Some(path(value, folder)?),
@@ -180,13 +181,11 @@ fn unknown(name: &str) -> String {
     // A key of [run] that was written outside of it is nearer than any other.
     let near =
         if RUN_KEYS.contains(&name) { Some(format!("run.{name}")) } else { nearest(name, all()) };
-    match near {
-        Some(near) => format!("no setting is named `{name}` (did you mean `{near}`?)"),
-        None => {
-            let all: Vec<_> = all().collect();
-            format!("no setting is named `{name}`; all settings: {}", all.join(", "))
-        }
+    if let Some(near) = near {
+        return format!("no setting is named `{name}` (did you mean `{near}`?)");
     }
+    let all: Vec<_> = all().collect();
+    format!("no setting is named `{name}`; all settings: {}", all.join(", "))
 }
 
 /// A value as a person would write it after a flag.
@@ -208,10 +207,10 @@ fn scalar(value: &Spanned<DeValue<'_>>) -> Result<String, Fault> {
     })
 }
 
-fn read<T>(
+fn read<T, E: Display>(
     name: &str,
     value: &Spanned<DeValue<'_>>,
-    parse: impl Fn(&str) -> Result<T, String>,
+    parse: impl Fn(&str) -> Result<T, E>,
 ) -> Result<T, Fault> {
     let text = scalar(value)?;
     parse(&text).map_err(|takes| {
@@ -303,8 +302,8 @@ mod tests {
         );
         assert_eq!(
             error("[run]\nengine = 'nul'"),
-            "/c/p.toml:2: `nul` is no value for run.engine: it takes cpu, null or \
-             emulated:IMG_S[:MS], as in emulated:2000:8 (did you mean `null`?)"
+            "/c/p.toml:2: `nul` is no value for run.engine: no engine is named `nul` (did you mean \
+             `null`?); engines: cpu, null, emulated:IMG_S[:MS] (as in emulated:2000:5)"
         );
         assert!(error("a = 1\nb = [").starts_with("/c/p.toml:2: no TOML: "));
         assert!(error("run = 3").starts_with("/c/p.toml:1: no setting is named `run`"));

@@ -15,6 +15,9 @@ pub fn write(report: &Report, mut out: impl Write) -> io::Result<()> {
 }
 
 /// The report as indented JSON with a line's end.
+///
+/// # Panics
+/// Never: a report has string keys and finite numbers, and a `Vec` takes every byte.
 pub fn to_string(report: &Report) -> String {
     let mut out = Vec::new();
     write(report, &mut out).expect("a report has string keys, and a Vec takes every byte");

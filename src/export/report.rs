@@ -69,6 +69,8 @@ pub struct Report {
     pub gpus: Vec<GpuReport>,
     /// Figures by knob epoch.
     pub segments: Vec<SegmentReport>,
+    /// Older segments that were dropped to keep the list bounded.
+    pub segments_dropped: u64,
     /// The latest knob changes, oldest first.
     pub knob_changes: Vec<ChangeReport>,
     /// The machine.

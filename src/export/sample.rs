@@ -122,6 +122,7 @@ fn snapshot(at: Nanos) -> Snapshot {
         },
         latency: latency(images),
         segments,
+        segments_dropped: 0,
         stages: Stage::ALL.map(|stage| stage_sample(stage, images)).into(),
         queues: queues(at),
         threads: threads(at, images),
@@ -129,6 +130,7 @@ fn snapshot(at: Nanos) -> Snapshot {
         locks: vec![lock(at)],
         gpus: vec![GpuSample { name: "Example GPU".into(), busy: None, ..GpuSample::default() }],
         host: Some(HostSample {
+            at,
             cpus: 4,
             cpu_busy: at * 3,
             memory_used: 3 << 30,

@@ -43,10 +43,12 @@ pub(super) fn examine() -> Vec<Finding> {
     match nvml {
         Ok(nvml) => findings.extend(gpus(&nvml)),
         Err(error) => {
-            findings.push(Finding::missing("NVML", format!("no figures of GPUs: {error}")).way_out(
-                "libnvidia-ml.so.1 comes with the driver; in a container set \
+            findings.push(
+                Finding::missing("NVML", format!("no figures of GPUs: {error}")).way_out(
+                    "libnvidia-ml.so.1 comes with the driver; in a container set \
                  NVIDIA_DRIVER_CAPABILITIES=compute,utility",
-            ))
+                ),
+            );
         }
     }
     let folders = folders();

@@ -51,6 +51,7 @@ impl Report {
             locks: locks(&window),
             gpus: gpus(end),
             segments: segments(warm, end),
+            segments_dropped: end.segments_dropped,
             knob_changes: changes(done),
             host: host(&window),
             own: own(&window, done),
