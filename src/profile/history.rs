@@ -144,14 +144,15 @@ impl History {
             self.epoch = Some(Arc::clone(&snapshot));
         }
         self.first.get_or_insert_with(|| Arc::clone(&snapshot));
-        self.recent.push_back(Arc::clone(&snapshot));
-        self.thin_out(snapshot.at);
-        let window = self.back_to(snapshot.at.saturating_sub(POINT_WINDOW));
-        let point = Point::of(window, &snapshot);
+        let at = snapshot.at;
+        self.recent.push_back(snapshot);
+        self.thin_out(at);
+        let window = self.back_to(at.saturating_sub(POINT_WINDOW));
+        let point = self.latest().map(|latest| Point::of(window, latest));
         if self.points.len() == MOST_POINTS {
             self.points.pop_front();
         }
-        self.points.push_back(point);
+        self.points.extend(point);
     }
 
     fn thin_out(&mut self, now: Nanos) {

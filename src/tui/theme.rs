@@ -3,6 +3,7 @@
 //! Colour means state and is the same everywhere; it is never the only sign, since each state also
 //! has its own glyph. `NO_COLOR`, terminals of 16 colours and plain ASCII are served from here.
 
+use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
 
@@ -230,25 +231,22 @@ impl Theme {
         }
     }
 
-    /// A text as it can be shown: in ASCII without the few signs that we write ourselves.
-    pub fn plain(&self, text: &str) -> String {
+    /// Makes a drawn frame ASCII where that is asked for: whatever a name or a sentence brought in.
+    pub fn purify(&self, buffer: &mut Buffer) {
         if !self.ascii {
-            return text.to_owned();
+            return;
         }
-        let mut plain = String::with_capacity(text.len());
-        for c in text.chars() {
-            match c {
-                '—' | '·' | '─' => plain.push('-'),
-                '…' => plain.push('~'),
-                '→' => plain.push_str("->"),
-                '×' => plain.push('x'),
-                '≥' => plain.push_str(">="),
-                '≤' => plain.push_str("<="),
-                '%' | ' '..='~' => plain.push(c),
-                _ => plain.push('?'),
-            }
+        for cell in &mut buffer.content {
+            let ascii = match cell.symbol() {
+                symbol if symbol.is_ascii() => continue,
+                "—" | "·" | "─" => "-",
+                "…" => "~",
+                "→" => ">",
+                "×" => "x",
+                _ => "?",
+            };
+            cell.set_symbol(ascii);
         }
-        plain
     }
 }
 

@@ -1,5 +1,7 @@
 //! The threads: where the time of each goes, grouped by stage.
 
+use std::fmt::Write as _;
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -140,9 +142,9 @@ fn columns(width: u16) -> (&'static [(&'static str, u16)], u16) {
 
 fn head(frame: &mut Frame<'_>, theme: &Theme, row: Rect, columns: &[(&str, u16)], bar_width: u16) {
     let mut text = format!(" {:<name$}", "thread", name = usize::from(NAME) - 1);
-    text.push_str(&format!("{:<width$}", "where its time goes", width = usize::from(bar_width)));
+    let _ = write!(text, "{:<width$}", "where its time goes", width = usize::from(bar_width));
     for (name, width) in columns {
-        text.push_str(&format!("{name:>width$}", width = usize::from(*width)));
+        let _ = write!(text, "{name:>width$}", width = usize::from(*width));
     }
     frame.render_widget(Line::styled(text, theme.label), row);
 }
@@ -234,10 +236,7 @@ fn line(
             }
         };
         let style = if text.trim() == MISSING { theme.label } else { style };
-        spans.push(Span::styled(
-            theme.plain(&format!("{text:>width$}", width = usize::from(width))),
-            style,
-        ));
+        spans.push(Span::styled(format!("{text:>width$}", width = usize::from(width)), style));
     }
     spans
 }

@@ -177,7 +177,7 @@ pub fn marks(frame: &mut Frame<'_>, plot: Rect, marks: &[(usize, &KnobChange)], 
         if x >= free {
             continue;
         }
-        let text = theme.plain(&format!("{} {} → {}", change.knob, change.from, change.to));
+        let text = format!("{} {} → {}", change.knob, change.from, change.to);
         let width = text.width() as u16;
         let right = x + 1;
         let at = if right + width <= free {

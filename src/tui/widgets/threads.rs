@@ -43,7 +43,7 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout, 
         });
         let cpu = percent(row.cpu);
         let style = if row.cpu.is_some() { theme.value } else { theme.label };
-        spans.push(Span::styled(theme.plain(&format!(" {cpu}")), style));
+        spans.push(Span::styled(format!(" {cpu}"), style));
         frame.render_widget(Line::from(spans).style(theme.text), area);
     }
 }

@@ -191,7 +191,7 @@ fn one_row(frame: &mut Frame<'_>, app: &App, theme: &Theme, row: Rect) {
         let style = if figure.alarm { theme.alarm } else { theme.value };
         spans.push(Span::styled(format!("  {} ", figure.name), theme.label));
         spans.push(Span::styled(
-            format!("{:>width$}", theme.plain(&figure.value), width = least(figure.name)),
+            format!("{:>width$}", figure.value, width = least(figure.name)),
             style,
         ));
         if !figure.unit.is_empty() {
@@ -211,7 +211,7 @@ fn cards(frame: &mut Frame<'_>, app: &App, theme: &Theme, area: Rect) {
     let number = Rect { x: area.x + 2, width: wide.min(area.width.saturating_sub(2)), ..area };
     let shown = if theme.ascii {
         let row = Rect { y: area.y + 1, height: 1, ..number };
-        frame.render_widget(Line::styled(theme.plain(&text), theme.accent), row);
+        frame.render_widget(Line::styled(text.as_str(), theme.accent), row);
         text.width() as u16
     } else {
         big::render(frame, &text, theme.accent, number);
@@ -231,7 +231,7 @@ fn cards(frame: &mut Frame<'_>, app: &App, theme: &Theme, area: Rect) {
         let name = Rect { x, y: area.y, width, height: 1 };
         frame.render_widget(Line::styled(figure.name, theme.label), name);
         let value = Line::from(vec![
-            Span::styled(theme.plain(&figure.value), style),
+            Span::styled(figure.value, style),
             Span::styled(format!(" {}", figure.unit), theme.label),
         ]);
         frame.render_widget(value, Rect { y: area.y + 1, ..name });
