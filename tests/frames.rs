@@ -9,6 +9,8 @@ mod scenario;
 mod driven;
 #[path = "frames/looks.rs"]
 mod looks;
+#[path = "frames/running.rs"]
+mod running;
 #[path = "frames/sizes.rs"]
 mod sizes;
 

@@ -153,14 +153,14 @@ impl Theme {
     /// The looks for a number of colours; [`ColorChoice::Auto`] asks the environment.
     pub fn new(color: ColorChoice, ascii: bool) -> Self {
         let color = color.resolve(|name| std::env::var(name).ok());
-        let fg = |hue: Hue| match color {
-            ColorChoice::Never => Style::new(),
-            ColorChoice::Ansi => Style::new().fg(hue.1),
-            ColorChoice::Indexed | ColorChoice::Auto => Style::new().fg(Color::Indexed(hue.0)),
-        };
-        let bold = Modifier::BOLD;
         // Whatever lies beneath (a border's title, say), text is in the terminal's own colour.
         let own = Style::new().fg(Color::Reset).remove_modifier(Modifier::DIM);
+        let fg = |hue: Hue| match color {
+            ColorChoice::Never => own,
+            ColorChoice::Ansi => own.fg(hue.1),
+            ColorChoice::Indexed | ColorChoice::Auto => own.fg(Color::Indexed(hue.0)),
+        };
+        let bold = Modifier::BOLD;
         let dim = |style: Style| match color {
             ColorChoice::Never => style.add_modifier(Modifier::DIM),
             _ => style,
@@ -277,7 +277,7 @@ mod tests {
             glyphs.sort_unstable();
             glyphs.dedup();
             assert_eq!(glyphs.len(), State::ALL.len());
-            assert!(State::ALL.iter().all(|&state| theme.state(state).fg.is_none()));
+            assert!(State::ALL.iter().all(|&s| theme.state(s).fg == Some(Color::Reset)));
         }
     }
 }

@@ -15,9 +15,6 @@ use crate::tui::layout::Layout;
 use crate::tui::theme::{State, Theme};
 use crate::tui::widgets::{bar, panel, threads};
 
-/// So many lanes are listed one by one; more of them are told together.
-const MOST_LANES: usize = 8;
-
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
 pub enum Row<'a> {
@@ -31,7 +28,8 @@ pub enum Row<'a> {
     Thread(&'a ThreadSample),
 }
 
-/// All rows, in order: lanes, then the stages' threads from source to sink, then the others.
+/// All rows, in order: the lanes together, the stages' threads from source to sink, the others, and
+/// the lanes one by one, of which there may be hundreds.
 pub fn rows(snapshot: &Snapshot) -> Vec<Row<'_>> {
     let mut rows = Vec::new();
     let groups = Stage::ALL.into_iter().map(Group::Stage);
@@ -43,7 +41,9 @@ pub fn rows(snapshot: &Snapshot) -> Vec<Row<'_>> {
             continue;
         }
         rows.push(match group {
-            Group::Stage(stage) if lanes => Row::Group(stage.name(), "lanes: one a read in flight"),
+            Group::Stage(stage) if lanes => {
+                Row::Group(stage.name(), "a lane is one read in flight")
+            }
             Group::Stage(stage) => Row::Group(stage.name(), ""),
             Group::Runtime => Row::Group("runtime", "beneath the lanes"),
             Group::Own => Row::Group("pipetop's own", "out of the totals"),
@@ -51,11 +51,12 @@ pub fn rows(snapshot: &Snapshot) -> Vec<Row<'_>> {
         });
         if lanes {
             rows.push(Row::Lanes);
-            if snapshot.lanes.len() <= MOST_LANES {
-                rows.extend(snapshot.lanes.iter().map(Row::Lane));
-            }
         }
         rows.extend(threads);
+    }
+    if !snapshot.lanes.is_empty() {
+        rows.push(Row::Group("lanes", "one by one"));
+        rows.extend(snapshot.lanes.iter().map(Row::Lane));
     }
     rows
 }
@@ -142,7 +143,8 @@ fn columns(width: u16) -> (&'static [(&'static str, u16)], u16) {
 
 fn head(frame: &mut Frame<'_>, theme: &Theme, row: Rect, columns: &[(&str, u16)], bar_width: u16) {
     let mut text = format!(" {:<name$}", "thread", name = usize::from(NAME) - 1);
-    let _ = write!(text, "{:<width$}", "where its time goes", width = usize::from(bar_width));
+    let width = usize::from(bar_width);
+    let _ = write!(text, "{:<width$}", fit("where its time goes", width));
     for (name, width) in columns {
         let _ = write!(text, "{name:>width$}", width = usize::from(*width));
     }
@@ -168,7 +170,16 @@ fn draw(
             let mean = threads::lane_mean(window);
             let n = mean.map_or(0, |(n, _)| n);
             let states = mean.map(|(_, shares)| bar::lane_states(&shares));
-            line(&format!("all {n}"), states.as_ref(), None, None, None, columns, bar_width, theme)
+            line(
+                &format!("{n} lanes"),
+                states.as_ref(),
+                None,
+                None,
+                None,
+                columns,
+                bar_width,
+                theme,
+            )
         }
         Row::Lane(lane) => {
             let states = bar::lane_states(&window.lane(lane));
