@@ -230,7 +230,7 @@ fn threads_scroll_and_stop_at_the_ends() {
     assert_eq!(shown(&driver), top);
     driver.key(KeyCode::End);
     let end = shown(&driver);
-    assert!(end.contains("cuda-evt"), "{end}");
+    assert!(end.contains("lane-31"), "{end}");
     driver.key(KeyCode::PageDown);
     driver.mouse(Pointer::WheelDown, 5, 10);
     assert_eq!(shown(&driver), end);

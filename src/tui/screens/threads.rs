@@ -144,7 +144,8 @@ fn columns(width: u16) -> (&'static [(&'static str, u16)], u16) {
 fn head(frame: &mut Frame<'_>, theme: &Theme, row: Rect, columns: &[(&str, u16)], bar_width: u16) {
     let mut text = format!(" {:<name$}", "thread", name = usize::from(NAME) - 1);
     let width = usize::from(bar_width);
-    let _ = write!(text, "{:<width$}", fit("where its time goes", width));
+    let time = if width > 19 { "where its time goes" } else { "states" };
+    let _ = write!(text, "{:<width$}", fit(time, width));
     for (name, width) in columns {
         let _ = write!(text, "{name:>width$}", width = usize::from(*width));
     }
