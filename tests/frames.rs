@@ -5,6 +5,8 @@ mod frame;
 #[path = "support/scenario.rs"]
 mod scenario;
 
+#[path = "frames/advised.rs"]
+mod advised;
 #[path = "frames/driven.rs"]
 mod driven;
 #[path = "frames/looks.rs"]

@@ -206,7 +206,7 @@ mod tests {
     fn tops_are_round_and_not_below() {
         for (value, top) in [
             (0.0, 1.0),
-            (0.7, 1.0),
+            (0.7, 0.8),
             (1.0, 1.0),
             (41.0, 50.0),
             (2100.0, 2500.0),
