@@ -12,7 +12,9 @@ use crate::scenario;
 
 fn advise(snapshots: &[Arc<Snapshot>]) -> Advice {
     let mut history = History::default();
-    snapshots.iter().for_each(|snapshot| history.push(Arc::clone(snapshot)));
+    for snapshot in snapshots {
+        history.push(Arc::clone(snapshot));
+    }
     advice(history.window(Length::Second).as_ref())
 }
 
