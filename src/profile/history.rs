@@ -144,14 +144,15 @@ impl History {
             self.epoch = Some(Arc::clone(&snapshot));
         }
         self.first.get_or_insert_with(|| Arc::clone(&snapshot));
-        self.recent.push_back(Arc::clone(&snapshot));
-        self.thin_out(snapshot.at);
-        let window = self.back_to(snapshot.at.saturating_sub(POINT_WINDOW));
-        let point = Point::of(window, &snapshot);
+        let at = snapshot.at;
+        self.recent.push_back(snapshot);
+        self.thin_out(at);
+        let window = self.back_to(at.saturating_sub(POINT_WINDOW));
+        let point = self.latest().map(|latest| Point::of(window, latest));
         if self.points.len() == MOST_POINTS {
             self.points.pop_front();
         }
-        self.points.push_back(point);
+        self.points.extend(point);
     }
 
     fn thin_out(&mut self, now: Nanos) {
@@ -270,5 +271,137 @@ impl Grid {
     fn reach(&self, at: Nanos) -> Option<usize> {
         let back = self.last.checked_sub(at / self.width)?;
         Some((self.columns as Nanos).saturating_sub(back + 1) as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipeline::knobs::KnobValues;
+    use crate::probe::histogram::Histogram;
+    use crate::profile::snapshot::{Items, OwnSample, Phase, RunInfo};
+
+    const TICK: Nanos = SECOND / 10;
+
+    /// A snapshot after `tick` samples of a run that predicts 100 images a second.
+    fn snapshot(tick: u64, epoch: u32) -> Snapshot {
+        Snapshot {
+            run: Arc::new(RunInfo { sample_hz: 10.0, ..RunInfo::default() }),
+            at: tick * TICK,
+            phase: Phase::Running,
+            epoch,
+            knobs: KnobValues::defaults(1),
+            applying: Vec::new(),
+            changes: Arc::default(),
+            labels: Vec::new(),
+            items: Items { predicted: tick * 10, ..Items::default() },
+            latency: Histogram::default(),
+            segments: Vec::new(),
+            stages: Vec::new(),
+            queues: Vec::new(),
+            threads: Vec::new(),
+            lanes: Vec::new(),
+            locks: Vec::new(),
+            gpus: Vec::new(),
+            host: None,
+            own: OwnSample::default(),
+        }
+    }
+
+    fn history(ticks: impl IntoIterator<Item = u64>) -> History {
+        let mut history = History::default();
+        ticks.into_iter().for_each(|tick| history.push(Arc::new(snapshot(tick, 0))));
+        history
+    }
+
+    fn seconds(history: &History, length: Length) -> f64 {
+        history.window(length).unwrap().seconds()
+    }
+
+    #[test]
+    fn windows_have_the_length_asked_for_or_what_there_is() {
+        let long = history(0..1000);
+        assert!((seconds(&long, Length::Second) - 1.0).abs() < 1e-9);
+        assert!((seconds(&long, Length::FiveSeconds) - 5.0).abs() < 0.31);
+        assert!((seconds(&long, Length::HalfMinute) - 30.0).abs() < 0.31);
+        assert!((long.whole().unwrap().seconds() - 99.9).abs() < 1e-9);
+        let short = history(0..3);
+        assert!((seconds(&short, Length::HalfMinute) - 0.2).abs() < 1e-9);
+        assert!(history(0..1).window(Length::Second).is_none());
+        assert!(history([]).latest().is_none());
+    }
+
+    #[test]
+    fn a_change_starts_its_own_window() {
+        let mut history = history(0..100);
+        assert!((seconds(&history, Length::SinceChange) - 9.9).abs() < 1e-9);
+        (100..120).for_each(|tick| history.push(Arc::new(snapshot(tick, 1))));
+        assert!((seconds(&history, Length::SinceChange) - 1.9).abs() < 1e-9);
+    }
+
+    #[test]
+    fn nothing_grows() {
+        let mut history = History::default();
+        // A thousand samples a second for a while, then the usual ten.
+        for at in (0..20_000).map(|i| i * 1_000_000).chain((201..9000).map(|i| i * TICK)) {
+            history.push(Arc::new(Snapshot { at, ..snapshot(0, 0) }));
+            assert!(
+                history.recent.len() <= MOST_SNAPSHOTS && history.older.len() <= MOST_SNAPSHOTS
+            );
+            assert!(history.points.len() <= MOST_POINTS);
+        }
+        assert!(history.older.len() + history.recent.len() < 90);
+    }
+
+    #[test]
+    fn a_missed_stretch_is_a_gap_and_a_late_sample_is_none() {
+        let mut history = history((0..98).chain(160..200));
+        let columns = history.columns(Series::Throughput, 20, 20 * SECOND);
+        let drawn: String = columns.iter().map(|c| if c.is_some() { '#' } else { ' ' }).collect();
+        assert_eq!(drawn, "##########      ####");
+        let second = columns[5].unwrap();
+        assert!((second - 100.0).abs() < 1e-6, "{second}");
+        // Columns narrower than the distance of samples have no holes.
+        history.push(Arc::new(snapshot(200, 0)));
+        let fine = history.columns(Series::Throughput, 40, 2 * SECOND);
+        assert!(fine.iter().all(Option::is_some), "{fine:?}");
+    }
+
+    #[test]
+    fn a_chart_moves_by_whole_columns() {
+        let mut history = history(0..300);
+        let before = history.columns(Series::Throughput, 30, 15 * SECOND);
+        history.push(Arc::new(snapshot(300, 0)));
+        let after = history.columns(Series::Throughput, 30, 15 * SECOND);
+        assert_eq!(before[1..], after[..29]);
+    }
+
+    #[test]
+    fn another_run_starts_anew() {
+        let mut history = history(0..100);
+        history.push(Arc::new(snapshot(3, 0)));
+        assert!(history.window(Length::HalfMinute).is_none());
+        assert_eq!(history.points.len(), 1);
+    }
+
+    #[test]
+    fn changes_fall_into_the_columns_of_their_time() {
+        let mut history = history(0..100);
+        let change = |at| KnobChange {
+            at,
+            epoch: 1,
+            knob: "infer.batch".into(),
+            from: "8".into(),
+            to: "16".into(),
+        };
+        let mut last = snapshot(100, 1);
+        last.changes = Arc::new(vec![change(SECOND / 2), change(19 * SECOND / 2)]);
+        history.push(Arc::new(last));
+        let columns = |n: usize, span| -> Vec<usize> {
+            history.marks(n, span).into_iter().map(|(column, _)| column).collect()
+        };
+        assert_eq!(columns(11, 11 * SECOND), [0, 9]);
+        assert_eq!(columns(5, 5 * SECOND), [3], "the older one has left the chart");
+        assert_eq!(history.columns(Series::Throughput, 0, SECOND), []);
     }
 }

@@ -72,7 +72,7 @@ fn measuring(window: &Window<'_>) -> Advice {
 
 /// How surely the next stage finds work: what makes a stage the limit.
 fn waits_for(queue: &str, window: &Window<'_>) -> String {
-    format!("its queue has work ready {} of the time", share(window.queue_ready(queue)))
+    format!("work waits for it {} of the time", share(window.queue_ready(queue)))
 }
 
 fn load(window: &Window<'_>) -> (String, String) {
@@ -120,7 +120,7 @@ fn infer(window: &Window<'_>) -> (String, String) {
         };
         return (why, turn);
     }
-    let why = format!("{waits}; it runs on the CPU, {} busy", share(window.busy(Stage::Infer)));
+    let why = format!("{waits}; on the CPU, {} busy", share(window.busy(Stage::Infer)));
     (why, more_threads(window, KnobId::InferThreads).unwrap_or_else(|cpu| cpu))
 }
 

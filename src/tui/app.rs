@@ -133,7 +133,7 @@ impl App {
     }
 
     fn act(&mut self, action: Action, area: Rect) -> Effect {
-        let page = isize::try_from(self.page(area)).unwrap_or(isize::MAX);
+        let page = isize::try_from(layout::thread_page(area)).unwrap_or(isize::MAX);
         match action {
             Action::Less => return self.step(self.selected(), false, false),
             Action::More => return self.step(self.selected(), true, false),
@@ -279,13 +279,8 @@ impl App {
     }
 
     fn scroll_by(&mut self, rows: isize, area: Rect) {
-        let most = self.thread_rows().saturating_sub(self.page(area));
+        let most = self.thread_rows().saturating_sub(layout::thread_page(area));
         self.scroll = self.scroll.min(most).saturating_add_signed(rows).min(most);
-    }
-
-    /// Rows of threads that the threads' screen shows at a time.
-    fn page(&self, area: Rect) -> usize {
-        layout::thread_page(area)
     }
 
     fn thread_rows(&self) -> usize {

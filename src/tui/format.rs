@@ -29,6 +29,15 @@ pub fn rate(value: Option<f64>) -> String {
     }
 }
 
+/// A rate in at most six cells, for axes: `5 000`, `12.5k`, `100k`.
+pub fn short_rate(value: f64) -> String {
+    match value {
+        v if v < 10_000.0 => rate(Some(v)),
+        v if v < 1e6 => format!("{}k", v / 1e3),
+        v => format!("{}M", v / 1e6),
+    }
+}
+
 /// A share as percent: ` 41%`, always four wide.
 pub fn percent(share: Option<f64>) -> String {
     share.map_or_else(|| format!("{MISSING:>4}"), |s| format!("{:>3.0}%", (s * 100.0).round()))
@@ -143,6 +152,12 @@ mod tests {
             [0.04, 9.996, 41.23, 1041.6].map(|v| millis(Some(v))),
             ["0.04", "10.0", "41.2", "1 042"]
         );
+    }
+
+    #[test]
+    fn axes_write_round_numbers_shortly() {
+        let written = [0.0, 0.5, 5000.0, 12_500.0, 100_000.0, 2.5e6].map(short_rate);
+        assert_eq!(written, ["0", "0.50", "5 000", "12.5k", "100k", "2.5M"]);
     }
 
     #[test]

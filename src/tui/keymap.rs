@@ -183,7 +183,7 @@ pub const KEYMAP: &[Hint] = &[
     Hint {
         place: Place::Knobs,
         keys: ("←→", "Left/Right"),
-        also: "h l  - +  click  drag  wheel",
+        also: "h l  - +  click drag wheel",
         short: "adjust",
         long: "turn the selected knob by a step",
         bindings: &[
@@ -303,7 +303,7 @@ pub const KEYMAP: &[Hint] = &[
         keys: ("w", "w"),
         also: "",
         short: "window",
-        long: "how much of the past the numbers speak of: 1 s, 5 s, 30 s, since the last change",
+        long: "figures of the last 1 s, 5 s, 30 s, or since the last change",
         bindings: &[bind!(Everywhere, Action::Window, [Key::char('w')])],
     },
     Hint {

@@ -18,6 +18,9 @@ const KNOB_COLUMN: u16 = 39;
 /// Stages, with the line that names the columns.
 const PIPELINE: u16 = 6;
 
+/// Rows of the threads told by stage: lanes, stages, runtime.
+const STAGE_ROWS: u16 = 7;
+
 /// How much room there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
@@ -238,8 +241,9 @@ fn normal(layout: &mut Layout, rest: Rect, app: &App) {
         layout.latency = Some(latency);
         layout.threads = Some(threads);
     } else {
-        let threads =
-            (app.thread_count() as u16 + 2).clamp(7, right.height.saturating_sub(8).max(7));
+        // Every thread if the chart keeps room for four rows, or else the stages.
+        let all = app.thread_count() as u16 + 2;
+        let threads = if all + 6 <= right.height { all.max(7) } else { STAGE_ROWS + 2 };
         let [throughput, threads] =
             Split::vertical([Constraint::Fill(1), Constraint::Length(threads)]).areas(right);
         layout.throughput = Some(throughput);

@@ -106,6 +106,7 @@ pub enum Input {
 ///
 /// # Errors
 /// Where there is no terminal, or it goes away meanwhile.
+#[expect(clippy::needless_pass_by_value, reason = "they serve nothing but this run of the screen")]
 pub fn run(
     options: Options,
     snapshots: Receiver<Arc<Snapshot>>,

@@ -38,6 +38,11 @@ impl Screen {
 
 /// Draws the whole screen.
 pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
+    draw(frame, app, theme);
+    theme.purify(frame.buffer_mut());
+}
+
+fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
     let area = frame.area();
     if area.width < LEAST.0 || area.height < LEAST.1 {
         too_small(frame, area, theme);
@@ -64,5 +69,5 @@ fn too_small(frame: &mut Frame<'_>, area: Rect, theme: &Theme) {
     let short = format!("{columns}×{rows}!");
     let text = if text.chars().count() <= usize::from(area.width) { text } else { short };
     let middle = Rect { y: area.y + area.height / 2, height: area.height.min(1), ..area };
-    frame.render_widget(Line::styled(theme.plain(&text), theme.notice).centered(), middle);
+    frame.render_widget(Line::styled(text, theme.notice).centered(), middle);
 }

@@ -17,6 +17,7 @@ use ratatui::crossterm::terminal::{
     disable_raw_mode, enable_raw_mode,
 };
 use ratatui::crossterm::{execute, queue};
+use ratatui::layout::Rect;
 
 use super::app::App;
 use super::run::Surface;
@@ -64,8 +65,8 @@ impl Surface for Live {
         drawn.and(ended)
     }
 
-    fn area(&self) -> io::Result<ratatui::layout::Rect> {
-        Ok(self.terminal.size().map(|size| (0, 0, size.width, size.height).into_rect())?)
+    fn area(&self) -> io::Result<Rect> {
+        self.terminal.size().map(|size| Rect::new(0, 0, size.width, size.height))
     }
 
     fn suspend(&mut self) -> io::Result<()> {
@@ -83,17 +84,6 @@ impl Surface for Live {
 impl Drop for Live {
     fn drop(&mut self) {
         leave();
-    }
-}
-
-/// Four numbers as a rectangle.
-trait IntoRect {
-    fn into_rect(self) -> ratatui::layout::Rect;
-}
-
-impl IntoRect for (u16, u16, u16, u16) {
-    fn into_rect(self) -> ratatui::layout::Rect {
-        ratatui::layout::Rect::new(self.0, self.1, self.2, self.3)
     }
 }
 

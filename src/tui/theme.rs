@@ -3,6 +3,7 @@
 //! Colour means state and is the same everywhere; it is never the only sign, since each state also
 //! has its own glyph. `NO_COLOR`, terminals of 16 colours and plain ASCII are served from here.
 
+use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
 
@@ -152,14 +153,14 @@ impl Theme {
     /// The looks for a number of colours; [`ColorChoice::Auto`] asks the environment.
     pub fn new(color: ColorChoice, ascii: bool) -> Self {
         let color = color.resolve(|name| std::env::var(name).ok());
-        let fg = |hue: Hue| match color {
-            ColorChoice::Never => Style::new(),
-            ColorChoice::Ansi => Style::new().fg(hue.1),
-            ColorChoice::Indexed | ColorChoice::Auto => Style::new().fg(Color::Indexed(hue.0)),
-        };
-        let bold = Modifier::BOLD;
         // Whatever lies beneath (a border's title, say), text is in the terminal's own colour.
         let own = Style::new().fg(Color::Reset).remove_modifier(Modifier::DIM);
+        let fg = |hue: Hue| match color {
+            ColorChoice::Never => own,
+            ColorChoice::Ansi => own.fg(hue.1),
+            ColorChoice::Indexed | ColorChoice::Auto => own.fg(Color::Indexed(hue.0)),
+        };
+        let bold = Modifier::BOLD;
         let dim = |style: Style| match color {
             ColorChoice::Never => style.add_modifier(Modifier::DIM),
             _ => style,
@@ -230,25 +231,22 @@ impl Theme {
         }
     }
 
-    /// A text as it can be shown: in ASCII without the few signs that we write ourselves.
-    pub fn plain(&self, text: &str) -> String {
+    /// Makes a drawn frame ASCII where that is asked for: whatever a name or a sentence brought in.
+    pub fn purify(&self, buffer: &mut Buffer) {
         if !self.ascii {
-            return text.to_owned();
+            return;
         }
-        let mut plain = String::with_capacity(text.len());
-        for c in text.chars() {
-            match c {
-                '—' | '·' | '─' => plain.push('-'),
-                '…' => plain.push('~'),
-                '→' => plain.push_str("->"),
-                '×' => plain.push('x'),
-                '≥' => plain.push_str(">="),
-                '≤' => plain.push_str("<="),
-                '%' | ' '..='~' => plain.push(c),
-                _ => plain.push('?'),
-            }
+        for cell in &mut buffer.content {
+            let ascii = match cell.symbol() {
+                symbol if symbol.is_ascii() => continue,
+                "—" | "·" | "─" => "-",
+                "…" => "~",
+                "→" => ">",
+                "×" => "x",
+                _ => "?",
+            };
+            cell.set_symbol(ascii);
         }
-        plain
     }
 }
 
@@ -279,7 +277,7 @@ mod tests {
             glyphs.sort_unstable();
             glyphs.dedup();
             assert_eq!(glyphs.len(), State::ALL.len());
-            assert!(State::ALL.iter().all(|&state| theme.state(state).fg.is_none()));
+            assert!(State::ALL.iter().all(|&s| theme.state(s).fg == Some(Color::Reset)));
         }
     }
 }

@@ -17,12 +17,12 @@ use crate::tui::theme::{State, Theme};
 const fn meaning(state: State) -> &'static str {
     match state {
         State::Running => "on a CPU",
-        State::Runnable => "wants a CPU and has none",
+        State::Runnable => "wants a CPU, has none",
         State::Wait(Wait::Lock) => "waits for a lock",
         State::Wait(Wait::Starved) => "waits for input",
         State::Wait(Wait::Backpressured) => "waits to hand over",
         State::Wait(Wait::Gpu) => "waits for the device",
-        State::Wait(Wait::Io) => "waits for a file or the network",
+        State::Wait(Wait::Io) => "waits for file or net",
         State::Wait(Wait::Parked) => "switched off by a knob",
         State::Wait(Wait::Delay) => "an emulated delay",
         State::Other => "blocked, unexplained",
@@ -57,22 +57,21 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, area: Rect) {
 fn key_line(hint: &Hint, theme: &Theme) -> Line<'static> {
     let keys = theme.pick(hint.keys.0, hint.keys.1);
     let pad = 11usize.saturating_sub(keys.width());
-    let also =
-        if theme.ascii { hint.also.replace("←→", "Left/Right") } else { hint.also.to_owned() };
-    let also = format!("{also:<28}");
+    let also = hint.also.replace("←→", theme.pick("←→", "Left/Right"));
+    let also = if also.is_empty() { also } else { format!("   also {also}") };
     Line::from(vec![
         Span::raw(" "),
         Span::styled(keys, theme.accent),
         Span::raw(" ".repeat(pad)),
-        Span::styled(also, theme.label),
         Span::styled(hint.long, theme.text),
+        Span::styled(also, theme.label),
     ])
 }
 
 fn state_line(states: &[State], theme: &Theme) -> Line<'static> {
     let mut spans = Vec::new();
     for &state in states {
-        let text = format!(" {:<15}{:<24}", state.name(), fit(meaning(state), 24));
+        let text = format!(" {:<15} {:<22}", state.name(), fit(meaning(state), 22));
         spans.push(Span::raw(" "));
         spans.push(Span::styled(theme.glyph(state), theme.state(state)));
         spans.push(Span::styled(text, theme.text));

@@ -6,7 +6,7 @@
 //! ─ pipeline ── n ─ busy ────────── img/s ─ p50 / p95 ms ─ queue ───── depth ────────────────
 //!   load        8  ███▍┄┄┄┄┄  41%  15 100   2.10 /  4.02   ███████▍  212/256
 //! ▶ preprocess  2  ██████████ 100%  12 480   9.10 / 14.20  ▏┄┄┄┄┄┄┄    0/4     ◀ limits
-//! ▌ preprocess limits  its queue has work ready 98% of the time, infer starves 62%
+//! ▌ preprocess limits  work waits for it 98% of the time, infer starves 62%
 //! ▌ → raise preprocess.threads 2 → 3
 //! ─ knobs ─────────────── preprocess workers that run: decode, resize, normalise ────────────
 //! ```

@@ -1,5 +1,7 @@
 //! The threads: where the time of each goes, grouped by stage.
 
+use std::fmt::Write as _;
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -12,9 +14,6 @@ use crate::tui::format::{MISSING, fit, percent, rate};
 use crate::tui::layout::Layout;
 use crate::tui::theme::{State, Theme};
 use crate::tui::widgets::{bar, panel, threads};
-
-/// So many lanes are listed one by one; more of them are told together.
-const MOST_LANES: usize = 8;
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +28,8 @@ pub enum Row<'a> {
     Thread(&'a ThreadSample),
 }
 
-/// All rows, in order: lanes, then the stages' threads from source to sink, then the others.
+/// All rows, in order: the lanes together, the stages' threads from source to sink, the others, and
+/// the lanes one by one, of which there may be hundreds.
 pub fn rows(snapshot: &Snapshot) -> Vec<Row<'_>> {
     let mut rows = Vec::new();
     let groups = Stage::ALL.into_iter().map(Group::Stage);
@@ -41,7 +41,9 @@ pub fn rows(snapshot: &Snapshot) -> Vec<Row<'_>> {
             continue;
         }
         rows.push(match group {
-            Group::Stage(stage) if lanes => Row::Group(stage.name(), "lanes: one a read in flight"),
+            Group::Stage(stage) if lanes => {
+                Row::Group(stage.name(), "a lane is one read in flight")
+            }
             Group::Stage(stage) => Row::Group(stage.name(), ""),
             Group::Runtime => Row::Group("runtime", "beneath the lanes"),
             Group::Own => Row::Group("pipetop's own", "out of the totals"),
@@ -49,11 +51,12 @@ pub fn rows(snapshot: &Snapshot) -> Vec<Row<'_>> {
         });
         if lanes {
             rows.push(Row::Lanes);
-            if snapshot.lanes.len() <= MOST_LANES {
-                rows.extend(snapshot.lanes.iter().map(Row::Lane));
-            }
         }
         rows.extend(threads);
+    }
+    if !snapshot.lanes.is_empty() {
+        rows.push(Row::Group("lanes", "one by one"));
+        rows.extend(snapshot.lanes.iter().map(Row::Lane));
     }
     rows
 }
@@ -140,9 +143,11 @@ fn columns(width: u16) -> (&'static [(&'static str, u16)], u16) {
 
 fn head(frame: &mut Frame<'_>, theme: &Theme, row: Rect, columns: &[(&str, u16)], bar_width: u16) {
     let mut text = format!(" {:<name$}", "thread", name = usize::from(NAME) - 1);
-    text.push_str(&format!("{:<width$}", "where its time goes", width = usize::from(bar_width)));
+    let width = usize::from(bar_width);
+    let time = if width > 19 { "where its time goes" } else { "states" };
+    let _ = write!(text, "{:<width$}", fit(time, width));
     for (name, width) in columns {
-        text.push_str(&format!("{name:>width$}", width = usize::from(*width)));
+        let _ = write!(text, "{name:>width$}", width = usize::from(*width));
     }
     frame.render_widget(Line::styled(text, theme.label), row);
 }
@@ -166,7 +171,16 @@ fn draw(
             let mean = threads::lane_mean(window);
             let n = mean.map_or(0, |(n, _)| n);
             let states = mean.map(|(_, shares)| bar::lane_states(&shares));
-            line(&format!("all {n}"), states.as_ref(), None, None, None, columns, bar_width, theme)
+            line(
+                &format!("{n} lanes"),
+                states.as_ref(),
+                None,
+                None,
+                None,
+                columns,
+                bar_width,
+                theme,
+            )
         }
         Row::Lane(lane) => {
             let states = bar::lane_states(&window.lane(lane));
@@ -234,10 +248,7 @@ fn line(
             }
         };
         let style = if text.trim() == MISSING { theme.label } else { style };
-        spans.push(Span::styled(
-            theme.plain(&format!("{text:>width$}", width = usize::from(width))),
-            style,
-        ));
+        spans.push(Span::styled(format!("{text:>width$}", width = usize::from(width)), style));
     }
     spans
 }

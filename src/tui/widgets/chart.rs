@@ -15,13 +15,13 @@ use crate::tui::theme::Theme;
 /// Width of the numbers at the left, with the axis.
 pub const AXIS: u16 = 8;
 
-/// The least round number (1, 2, 2.5 or 5 times a power of ten) that is not below `value`.
+/// The least round number (1, 1.5, 2, 2.5, 3, 4, 5, 6 or 8 times a power of ten) not below `value`.
 pub fn ceiling(value: f64) -> f64 {
     if !value.is_finite() || value <= 0.0 {
         return 1.0;
     }
     let power = 10f64.powi(value.log10().floor() as i32);
-    let steps = [1.0, 2.0, 2.5, 5.0, 10.0];
+    let steps = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
     steps
         .into_iter()
         .map(|step| step * power)
@@ -177,7 +177,7 @@ pub fn marks(frame: &mut Frame<'_>, plot: Rect, marks: &[(usize, &KnobChange)], 
         if x >= free {
             continue;
         }
-        let text = theme.plain(&format!("{} {} → {}", change.knob, change.from, change.to));
+        let text = format!("{} {} → {}", change.knob, change.from, change.to);
         let width = text.width() as u16;
         let right = x + 1;
         let at = if right + width <= free {
@@ -206,11 +206,11 @@ mod tests {
     fn tops_are_round_and_not_below() {
         for (value, top) in [
             (0.0, 1.0),
-            (0.7, 1.0),
+            (0.7, 0.8),
             (1.0, 1.0),
             (41.0, 50.0),
             (2100.0, 2500.0),
-            (12_480.0, 20_000.0),
+            (12_480.0, 15_000.0),
         ] {
             assert!((ceiling(value) - top).abs() < 1e-9, "{value}: {}", ceiling(value));
         }

@@ -15,7 +15,7 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, area: Rect) {
     let spec = app.selected().spec();
     let area = area.centered(
         ratatui::layout::Constraint::Length(58.min(area.width)),
-        ratatui::layout::Constraint::Length(6.min(area.height)),
+        ratatui::layout::Constraint::Length(7.min(area.height)),
     );
     frame.render_widget(Clear, area);
     let block = Block::bordered()
@@ -28,23 +28,25 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, area: Rect) {
     let room = usize::from(inner.width).saturating_sub(6);
     let field = Line::from(vec![
         Span::styled(theme.pick(" ▸ ", " > "), theme.accent),
-        Span::styled(fit(&theme.plain(&entry.text), room), theme.value),
+        Span::styled(fit(&entry.text, room), theme.value),
         Span::styled(theme.pick("▏", "_"), theme.accent),
         Span::styled(if entry.text.is_empty() { now } else { String::new() }, theme.label),
     ]);
-    let takes = format!(" {}", theme.plain(&spec.expects()));
+    let takes = format!(" {}", spec.expects());
     let takes = Line::styled(fit(&takes, usize::from(inner.width)), theme.label);
     for (line, row) in [field, takes].into_iter().zip(inner.rows()) {
         frame.render_widget(line, row);
     }
-    if let Some(error) = &entry.error {
-        let lines = Rect {
-            x: inner.x + 1.min(inner.width),
-            y: inner.y + 2.min(inner.height),
-            width: inner.width.saturating_sub(2),
-            height: inner.height.saturating_sub(2),
-        };
-        let error = Paragraph::new(theme.plain(error)).style(theme.alarm).wrap(Wrap { trim: true });
-        frame.render_widget(error, lines);
-    }
+    let below = Rect {
+        x: inner.x + inner.width.min(1),
+        y: inner.y + inner.height.min(2),
+        width: inner.width.saturating_sub(2),
+        height: inner.height.saturating_sub(2),
+    };
+    let (text, style) = match &entry.error {
+        Some(error) => (error.as_str(), theme.alarm),
+        None => (spec.help, theme.text),
+    };
+    let text = Paragraph::new(text).style(style).wrap(Wrap { trim: true });
+    frame.render_widget(text, below);
 }

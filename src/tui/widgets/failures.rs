@@ -21,7 +21,7 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, row: Rect) {
     let room = usize::from(row.width).saturating_sub(head.len() + 1);
     let line = vec![
         Span::styled(format!(" {head}"), theme.alarm),
-        Span::styled(theme.plain(&fit(&text, room)), theme.text),
+        Span::styled(fit(&text, room), theme.text),
     ];
     frame.render_widget(Line::from(line), row);
 }
@@ -36,13 +36,13 @@ pub fn lines<'a>(items: &Items, theme: &Theme, width: usize, rows: usize) -> Vec
     let room = width.saturating_sub(head.len() + 1);
     let mut lines = vec![Line::from(vec![
         Span::styled(format!(" {head}"), theme.alarm),
-        Span::styled(theme.plain(&fit(&reasons, room)), theme.text),
+        Span::styled(fit(&reasons, room), theme.text),
     ])];
     for item in items.failed_items.iter().rev().take(rows - 1) {
         let reason = format!("  {}", item.reason);
         let name = fit_end(&item.name, width.saturating_sub(reason.len() + 3));
         lines.push(Line::from(vec![
-            Span::styled(theme.plain(&format!("   {name}")), theme.text),
+            Span::styled(format!("   {name}"), theme.text),
             Span::styled(reason, theme.label),
         ]));
     }

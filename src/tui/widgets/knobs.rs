@@ -17,19 +17,19 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout) 
     let area = layout.knob_panel;
     let hidden = KNOBS.len() - layout.knobs.len();
     let title = if hidden > 0 { format!("knobs ({hidden} more)") } else { "knobs".to_owned() };
-    let help = theme.plain(app.selected().spec().help);
+    let help = app.selected().spec().help;
     if layout.size.bordered() {
         panel::panel(frame, theme, layout.size, area, &title, Vec::new());
         if area.height >= 3 && area.width > 8 {
             let row =
                 Rect { x: area.x + 2, y: area.bottom() - 1, width: area.width - 4, height: 1 };
-            let help = format!(" {} ", fit(&help, usize::from(row.width).saturating_sub(2)));
+            let help = format!(" {} ", fit(help, usize::from(row.width).saturating_sub(2)));
             let width = (help.width() as u16).min(row.width);
             frame.render_widget(Line::styled(help, theme.label), Rect { width, ..row });
         }
     } else {
         let room = usize::from(area.width).saturating_sub(title.len() + 9);
-        let right = vec![Span::styled(fit(&help, room), theme.text)];
+        let right = vec![Span::styled(fit(help, room), theme.text)];
         panel::panel(frame, theme, layout.size, area, &title, right);
     }
     for knob in &layout.knobs {
@@ -51,7 +51,7 @@ fn row(frame: &mut Frame<'_>, app: &App, theme: &Theme, knob: &KnobRow) {
     let slider = if selected { theme.accent } else { theme.knob };
     match app.knob(knob.id) {
         Some(value) => {
-            spans.extend(bar::slider(spec.position(value), knob.gauge.width, slider, theme))
+            spans.extend(bar::slider(spec.position(value), knob.gauge.width, slider, theme));
         }
         None => spans.extend(bar::unknown(knob.gauge.width, theme)),
     }
@@ -63,13 +63,13 @@ fn row(frame: &mut Frame<'_>, app: &App, theme: &Theme, knob: &KnobRow) {
 fn value(app: &App, spec: &'static KnobSpec, theme: &Theme) -> Vec<Span<'static>> {
     let room = usize::from(KNOB_VALUE) - 1;
     let Some(value) = app.knob(spec.id) else {
-        return vec![Span::styled(theme.plain(&format!(" {MISSING}")), theme.label)];
+        return vec![Span::styled(format!(" {MISSING}"), theme.label)];
     };
     let value = value.to_string();
     if app.applying(spec.id) {
         let long = format!(" {value} applying…");
         let text = if long.width() <= room + 1 { long } else { format!(" {value} …") };
-        return vec![Span::styled(theme.plain(&text), theme.notice)];
+        return vec![Span::styled(text, theme.notice)];
     }
     let unit = if spec.unit.is_empty() || value == "unlimited" { "" } else { spec.unit };
     let unit = if value.width() + 1 + unit.width() > room { "" } else { unit };

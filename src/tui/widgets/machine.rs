@@ -50,7 +50,7 @@ fn cpu(app: &App, theme: &Theme, width: u16) -> Line<'static> {
         Some(share) => spans.extend(bar::gauge(share, gauge, theme.busy, theme)),
         None => spans.extend(bar::unknown(gauge, theme)),
     }
-    spans.push(Span::styled(theme.plain(&format!(" {} ", percent(share))), theme.value));
+    spans.push(Span::styled(format!(" {} ", percent(share)), theme.value));
     let cells = usize::from(width.saturating_sub(gauge + 9 + 7));
     let past = app.history().columns(Series::HostCpu, cells, SPAN);
     spans.extend(bar::sparkline(&past, theme.area, theme));
@@ -83,10 +83,7 @@ fn gpus<'a>(app: &App, theme: &Theme) -> Vec<Line<'a>> {
         if let Some(watts) = gpu.power_w {
             text = format!("{text}  {watts:.0} W");
         }
-        Line::from(vec![
-            label(&format!("GPU {index}"), theme),
-            Span::styled(theme.plain(&text), theme.text),
-        ])
+        Line::from(vec![label(&format!("GPU {index}"), theme), Span::styled(text, theme.text)])
     };
     snapshot.gpus.iter().enumerate().map(gpu).collect()
 }
@@ -98,10 +95,9 @@ fn own(app: &App, theme: &Theme) -> Line<'static> {
     let rss = sample.and_then(|own| own.rss).map_or_else(|| MISSING.to_owned(), memory);
     let mut spans = vec![
         label("pipetop", theme),
-        Span::styled(theme.plain(&own), theme.value),
+        Span::styled(own, theme.value),
         Span::styled(" of a core  ", theme.label),
-        Span::styled(theme.plain(&rss), theme.value),
-        Span::styled(" the whole process", theme.label),
+        Span::styled(rss, theme.value),
     ];
     if let Some(missed) = sample.map(|own| own.samples_missed).filter(|&missed| missed > 0) {
         spans.push(Span::styled(format!("  {missed} samples missed"), theme.notice));

@@ -17,7 +17,7 @@ pub fn panel(
     title: &str,
     right: Vec<Span<'_>>,
 ) -> Rect {
-    let title = Span::styled(theme.plain(title), theme.label);
+    let title = Span::styled(title, theme.label);
     let mut right = right;
     let room = usize::from(area.width).saturating_sub(title.width() + 8);
     if right.iter().map(Span::width).sum::<usize>() > room {

@@ -161,7 +161,7 @@ fn stage_row(
         Span::styled(mark, theme.notice),
         Span::styled(format!("{name:<width$}", width = usize::from(columns.name)), name_style),
         Span::styled(
-            format!("{:>width$} ", theme.plain(&workers), width = usize::from(columns.workers)),
+            format!("{:>width$} ", workers, width = usize::from(columns.workers)),
             theme.text,
         ),
     ];
@@ -175,10 +175,7 @@ fn stage_row(
     let faint = |text: &str| text.trim() == MISSING;
     let mut number = |text: String, width: u16| {
         let style = if faint(&text) { theme.label } else { theme.value };
-        spans.push(Span::styled(
-            format!("{:>width$}", theme.plain(&text), width = usize::from(width)),
-            style,
-        ));
+        spans.push(Span::styled(format!("{:>width$}", text, width = usize::from(width)), style));
     };
     number(percent(busy), 5);
     number(rate(window.and_then(|w| w.stage_rate(stage))), columns.rate);
@@ -197,7 +194,7 @@ fn service(window: Option<Window<'_>>, stage: Stage, width: u16, theme: &Theme) 
     let times = window.and_then(|w| w.service(stage));
     let quantile = |q| nanos(times.as_ref().and_then(|t| t.quantile(q)));
     let text = format!("{:>6} / {:>5}", quantile(0.5), quantile(0.95));
-    Span::styled(format!("{:>width$}", theme.plain(&text), width = usize::from(width)), theme.text)
+    Span::styled(format!("{:>width$}", text, width = usize::from(width)), theme.text)
 }
 
 /// The queue behind a stage: name, fill, depth, history.

@@ -7,7 +7,7 @@ use ratatui::text::Span;
 use super::{chart, panel};
 use crate::profile::history::Series;
 use crate::tui::app::App;
-use crate::tui::format::{millis, rate};
+use crate::tui::format::{millis, rate, short_rate};
 use crate::tui::layout::Layout;
 use crate::tui::theme::Theme;
 
@@ -17,10 +17,7 @@ const SPAN: u64 = 60_000_000_000;
 /// Draws the throughput over time.
 pub fn throughput(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout, area: Rect) {
     let now = app.window().and_then(|w| w.throughput());
-    let right = vec![
-        Span::styled(theme.plain(&rate(now)), theme.value),
-        Span::styled(" img/s", theme.label),
-    ];
+    let right = vec![Span::styled(rate(now), theme.value), Span::styled(" img/s", theme.label)];
     let inner = panel::panel(frame, theme, layout.size, area, "throughput · 60 s", right);
     let plot = chart::plot(inner);
     if plot.is_empty() {
@@ -29,7 +26,7 @@ pub fn throughput(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layo
     let columns = usize::from(plot.width);
     let values = app.history().columns(Series::Throughput, columns, SPAN);
     let top = chart::ceiling(highest(&values));
-    chart::axis(frame, inner, top, |v| rate(Some(v)), theme);
+    chart::axis(frame, inner, top, short_rate, theme);
     chart::area(frame, plot, &values, top, theme.area, theme);
     chart::marks(frame, plot, &app.history().marks(columns, SPAN), theme);
 }

@@ -43,7 +43,7 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout, 
         });
         let cpu = percent(row.cpu);
         let style = if row.cpu.is_some() { theme.value } else { theme.label };
-        spans.push(Span::styled(theme.plain(&format!(" {cpu}")), style));
+        spans.push(Span::styled(format!(" {cpu}"), style));
         frame.render_widget(Line::from(spans).style(theme.text), area);
     }
 }
@@ -77,8 +77,10 @@ pub fn legend(theme: &Theme, width: u16) -> Vec<Span<'static>> {
 
 /// The threads of the stages and of the runtime.
 pub fn ours(snapshot: &Snapshot) -> impl Iterator<Item = &ThreadSample> {
-    let ours = |thread: &&ThreadSample| matches!(thread.group, Group::Stage(_) | Group::Runtime);
-    snapshot.threads.iter().filter(ours)
+    let stages = |thread: &&ThreadSample| matches!(thread.group, Group::Stage(_));
+    let runtime = |thread: &&ThreadSample| thread.group == Group::Runtime;
+    let threads = &snapshot.threads;
+    threads.iter().filter(stages).chain(threads.iter().filter(runtime))
 }
 
 /// The lanes together, then every thread of the stages and of the runtime.

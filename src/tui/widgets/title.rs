@@ -5,13 +5,15 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use super::big;
+use super::{big, failures};
+use crate::profile::history::Length;
 use crate::profile::snapshot::{Phase, Snapshot};
 use crate::tui::app::App;
 use crate::tui::format::{
     MISSING, clock, fit_end, megabytes, memory, nanos, percent, rate, thousands,
 };
 use crate::tui::layout::Layout;
+use crate::tui::screens::Screen;
 use crate::tui::theme::Theme;
 
 /// A figure with its name and unit.
@@ -31,7 +33,7 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout) 
     first_row(frame, app, theme, layout);
     let rest = Rect { y: area.y + 1, height: area.height - 1, ..area };
     if rest.height >= big::HEIGHT {
-        cards(frame, app, theme, rest);
+        cards(frame, app, theme, rest, layout.machine.is_some());
     } else if rest.height > 0 {
         one_row(frame, app, theme, Rect { height: 1, ..rest });
     }
@@ -191,7 +193,7 @@ fn one_row(frame: &mut Frame<'_>, app: &App, theme: &Theme, row: Rect) {
         let style = if figure.alarm { theme.alarm } else { theme.value };
         spans.push(Span::styled(format!("  {} ", figure.name), theme.label));
         spans.push(Span::styled(
-            format!("{:>width$}", theme.plain(&figure.value), width = least(figure.name)),
+            format!("{:>width$}", figure.value, width = least(figure.name)),
             style,
         ));
         if !figure.unit.is_empty() {
@@ -203,7 +205,7 @@ fn one_row(frame: &mut Frame<'_>, app: &App, theme: &Theme, row: Rect) {
 }
 
 /// The rate in large digits, then figures in columns: name above, value below.
-fn cards(frame: &mut Frame<'_>, app: &App, theme: &Theme, area: Rect) {
+fn cards(frame: &mut Frame<'_>, app: &App, theme: &Theme, area: Rect, machine: bool) {
     let Some(snapshot) = app.snapshot() else { return };
     let text = rate(app.window().and_then(|w| w.throughput()));
     // Room for five digits, so that the columns stand still.
@@ -211,7 +213,7 @@ fn cards(frame: &mut Frame<'_>, app: &App, theme: &Theme, area: Rect) {
     let number = Rect { x: area.x + 2, width: wide.min(area.width.saturating_sub(2)), ..area };
     let shown = if theme.ascii {
         let row = Rect { y: area.y + 1, height: 1, ..number };
-        frame.render_widget(Line::styled(theme.plain(&text), theme.accent), row);
+        frame.render_widget(Line::styled(text.as_str(), theme.accent), row);
         text.width() as u16
     } else {
         big::render(frame, &text, theme.accent, number);
@@ -231,25 +233,24 @@ fn cards(frame: &mut Frame<'_>, app: &App, theme: &Theme, area: Rect) {
         let name = Rect { x, y: area.y, width, height: 1 };
         frame.render_widget(Line::styled(figure.name, theme.label), name);
         let value = Line::from(vec![
-            Span::styled(theme.plain(&figure.value), style),
+            Span::styled(figure.value, style),
             Span::styled(format!(" {}", figure.unit), theme.label),
         ]);
         frame.render_widget(value, Rect { y: area.y + 1, ..name });
         x += width;
     }
-    let note = format!("figures of the last {}", app.length().name());
-    let note = if app.length() == crate::profile::history::Length::SinceChange {
-        "figures since the last knob change".to_owned()
+    let (x, y) = (unit.right() + 2, area.y + 2);
+    let row = Rect { x, y, width: area.right().saturating_sub(x), height: 1 };
+    if snapshot.items.failed > 0 && !machine && app.screen() == Screen::Overview {
+        // Where no panel has room for them.
+        failures::render(frame, app, theme, Rect { x: row.x - 1, ..row });
     } else {
-        note
-    };
-    let row = Rect {
-        x: unit.right() + 2,
-        y: area.y + 2,
-        width: area.right().saturating_sub(unit.right() + 2),
-        height: 1,
-    };
-    frame.render_widget(Line::styled(note, theme.label), row);
+        let note = match app.length() {
+            Length::SinceChange => "figures since the last knob change".to_owned(),
+            length => format!("figures of the last {}", length.name()),
+        };
+        frame.render_widget(Line::styled(note, theme.label), row);
+    }
     words(frame, snapshot, theme, Rect { y: area.y + 2, height: 1, ..area });
 }
 

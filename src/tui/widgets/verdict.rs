@@ -22,25 +22,22 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout, 
     let width = usize::from(inner.width);
     let style = if advice.stage.is_some() { theme.notice } else { theme.accent };
     let edge = || Span::styled(theme.pick("▌ ", "| "), style);
-    let headline = theme.plain(&advice.headline);
-    let why = theme.plain(&format!("  {}", advice.why));
+    let headline = advice.headline.as_str();
+    let why = format!("  {}", advice.why);
     let first = Line::from(vec![
         edge(),
-        Span::styled(headline.clone(), style),
+        Span::styled(headline, style),
         Span::styled(fit(&why, width.saturating_sub(headline.width() + 2)), theme.text),
     ]);
     let second = match app.refusal() {
         Some(refusal) => {
-            vec![
-                edge(),
-                Span::styled(fit(&theme.plain(refusal), width.saturating_sub(2)), theme.alarm),
-            ]
+            vec![edge(), Span::styled(fit(refusal, width.saturating_sub(2)), theme.alarm)]
         }
         None if advice.turn.is_empty() => vec![edge()],
         None => vec![
             edge(),
             Span::styled(theme.pick("→ ", "> "), style),
-            Span::styled(fit(&theme.plain(&advice.turn), width.saturating_sub(4)), theme.value),
+            Span::styled(fit(&advice.turn, width.saturating_sub(4)), theme.value),
         ],
     };
     for (line, row) in [first, Line::from(second)].into_iter().zip(inner.rows()) {

@@ -1,0 +1,78 @@
+//! The screens as people see them, and the whole app driven by injected events.
+
+#[path = "support/frame.rs"]
+mod frame;
+#[path = "support/scenario.rs"]
+mod scenario;
+
+#[path = "frames/advised.rs"]
+mod advised;
+#[path = "frames/driven.rs"]
+mod driven;
+#[path = "frames/looks.rs"]
+mod looks;
+#[path = "frames/running.rs"]
+mod running;
+#[path = "frames/sizes.rs"]
+mod sizes;
+
+use std::sync::Arc;
+
+use pipetop::profile::snapshot::Snapshot;
+use pipetop::tui::app::{App, Effect};
+use pipetop::tui::event::{Event, Pointer};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::layout::{Position, Rect};
+
+/// An app, its size, and what it asked for.
+struct Driver {
+    app: App,
+    size: (u16, u16),
+    effects: Vec<Effect>,
+}
+
+impl Driver {
+    fn new(size: (u16, u16), snapshots: &[Arc<Snapshot>]) -> Self {
+        let mut driver = Self { app: App::default(), size, effects: Vec::new() };
+        driver.feed(snapshots);
+        driver
+    }
+
+    fn area(&self) -> Rect {
+        Rect::new(0, 0, self.size.0, self.size.1)
+    }
+
+    fn send(&mut self, event: Event) {
+        let effect = self.app.handle(event, self.area());
+        if effect != Effect::None {
+            self.effects.push(effect);
+        }
+    }
+
+    fn feed(&mut self, snapshots: &[Arc<Snapshot>]) {
+        for snapshot in snapshots {
+            self.send(Event::Snapshot(Arc::clone(snapshot)));
+        }
+    }
+
+    fn key(&mut self, code: KeyCode) {
+        self.send(Event::Key(KeyEvent::from(code)));
+    }
+
+    fn chord(&mut self, code: KeyCode, modifiers: KeyModifiers) {
+        self.send(Event::Key(KeyEvent::new(code, modifiers)));
+    }
+
+    fn typed(&mut self, text: &str) {
+        text.chars().for_each(|c| self.key(KeyCode::Char(c)));
+    }
+
+    fn mouse(&mut self, pointer: Pointer, x: u16, y: u16) {
+        self.send(Event::Mouse(pointer, Position::new(x, y)));
+    }
+
+    /// What was asked for since the last call.
+    fn effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+}

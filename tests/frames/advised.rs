@@ -1,0 +1,108 @@
+//! What the verdict says, and that it holds no more than was measured.
+
+use std::sync::Arc;
+
+use pipetop::pipeline::knobs::{KnobId, KnobValue};
+use pipetop::pipeline::{Stage, knobs::KnobValues};
+use pipetop::profile::history::{History, Length};
+use pipetop::profile::snapshot::{Label, LabelWord, Phase, Snapshot};
+use pipetop::tui::advice::{Advice, advice};
+
+use crate::scenario;
+
+fn advise(snapshots: &[Arc<Snapshot>]) -> Advice {
+    let mut history = History::default();
+    for snapshot in snapshots {
+        history.push(Arc::clone(snapshot));
+    }
+    advice(history.window(Length::Second).as_ref())
+}
+
+/// The same snapshots with something changed in each.
+fn with(snapshots: &[Arc<Snapshot>], change: impl Fn(&mut Snapshot)) -> Vec<Arc<Snapshot>> {
+    let changed = |snapshot: &Arc<Snapshot>| {
+        let mut snapshot = Snapshot::clone(snapshot);
+        change(&mut snapshot);
+        Arc::new(snapshot)
+    };
+    snapshots.iter().map(changed).collect()
+}
+
+#[test]
+fn a_starving_accelerator_calls_for_preprocess_threads() {
+    let all = scenario::preprocess_limited().snapshots();
+    let early = advise(&all[..200]);
+    assert_eq!(early.stage, Some(Stage::Preprocess));
+    assert_eq!(early.headline, "preprocess limits");
+    assert_eq!(early.why, "work waits for it 99% of the time, infer starves 78%");
+    assert_eq!(early.turn, "raise preprocess.threads 1 → 2");
+}
+
+#[test]
+fn no_thread_is_promised_where_there_is_no_cpu_for_it() {
+    let all = scenario::preprocess_limited().snapshots();
+    let eight = KnobValue::Int(8);
+    let full = advise(&with(&all, |s| s.knobs.set(KnobId::PreprocessThreads, eight)));
+    assert!(full.turn.starts_with("the CPU is the limit: 8 threads on 8 cores"), "{}", full.turn);
+    assert!(full.turn.contains("preprocess.filter"), "{}", full.turn);
+    let infer = advise(&scenario::infer_limited().snapshots());
+    assert_eq!(infer.stage, Some(Stage::Infer));
+    assert_eq!(infer.turn, "the CPU is the limit: the machine is 99% busy");
+}
+
+#[test]
+fn an_emulated_delay_is_called_that() {
+    let all = scenario::preprocess_limited().snapshots();
+    let slow = with(&all, |s| {
+        s.queues.iter_mut().for_each(|queue| queue.ready_time = 0);
+        let what = "load.delay".to_owned();
+        s.labels.push(Label { word: LabelWord::Emulated, what });
+    });
+    let advice = advise(&slow);
+    assert_eq!(advice.stage, Some(Stage::Load));
+    assert_eq!(advice.turn, "lower load.delay (emulated), or raise load.concurrency 8 → 16");
+}
+
+#[test]
+fn before_anything_is_known_nothing_is_said() {
+    let nothing = advise(&[]);
+    assert_eq!((nothing.stage, nothing.headline.as_str()), (None, "measuring…"));
+    let starting = advise(&scenario::starting().snapshots());
+    assert_eq!(starting.stage, None);
+    assert!(starting.turn.is_empty());
+    let all = scenario::infer_limited().snapshots();
+    let draining = advise(&with(&all, |s| s.phase = Phase::Draining));
+    assert_eq!(draining.why, "loading has stopped, the rest comes out");
+}
+
+#[test]
+fn a_full_device_is_not_asked_for_more_than_it_has() {
+    let all = scenario::preprocess_limited().snapshots();
+    let busy = |share: f64| {
+        with(&all, move |s| {
+            s.knobs = KnobValues::defaults(8);
+            let at = s.at;
+            s.queues[1].ready_time = at;
+            s.stages[2].device_busy = Some((at as f64 * share) as u64);
+        })
+    };
+    let full = advise(&busy(0.99));
+    assert_eq!(full.stage, Some(Stage::Infer));
+    assert!(full.turn.starts_with("the device is at its limit"), "{}", full.turn);
+    let idle = advise(&busy(0.5));
+    assert!(idle.turn.starts_with("raise infer.threads 8 → 9"), "{}", idle.turn);
+}
+
+#[test]
+fn a_slow_input_is_no_stage() {
+    let all = scenario::preprocess_limited().snapshots();
+    let slow = with(&all, |s| {
+        s.items.behind = Some(0);
+        s.queues.iter_mut().for_each(|queue| queue.ready_time = 0);
+        let (at, starved) = (s.at, pipetop::profile::snapshot::Wait::Starved as usize);
+        s.lanes.iter_mut().for_each(|lane| lane.waits[starved] = at);
+    });
+    let advice = advise(&slow);
+    assert_eq!((advice.stage, advice.headline.as_str()), (None, "none: input is slower"));
+    assert!(advice.turn.contains("arrival.rate"), "{}", advice.turn);
+}

@@ -1,0 +1,190 @@
+//! The loop over a surface that only counts: when it draws, and what ends it.
+
+use std::cell::RefCell;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{self, Receiver, Sender};
+
+use pipetop::pipeline::knobs::{Command, KnobError, KnobId, KnobValue};
+use pipetop::profile::snapshot::{Phase, Snapshot};
+use pipetop::tui::app::App;
+use pipetop::tui::event::Event;
+use pipetop::tui::run::{Exit, Input, Signals, Surface, TuiError, drive};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::layout::Rect;
+
+use crate::scenario;
+
+/// Counts what is asked of it.
+#[derive(Default)]
+struct Counter {
+    drawn: u32,
+    suspended: u32,
+    /// What was shown last of the refusal.
+    refusal: Option<String>,
+    broken: bool,
+}
+
+impl Surface for Counter {
+    fn draw(&mut self, app: &App) -> io::Result<()> {
+        if self.broken {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        self.drawn += 1;
+        self.refusal = app.refusal().map(str::to_owned);
+        Ok(())
+    }
+
+    fn area(&self) -> io::Result<Rect> {
+        Ok(Rect::new(0, 0, 80, 24))
+    }
+
+    fn suspend(&mut self) -> io::Result<()> {
+        self.suspended += 1;
+        Ok(())
+    }
+
+    fn renew(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A loop with everything that it needs.
+struct Loop {
+    surface: Counter,
+    keys: Option<Sender<Input>>,
+    inputs: Receiver<Input>,
+    feed: Option<Sender<Arc<Snapshot>>>,
+    snapshots: Receiver<Arc<Snapshot>>,
+    commands: RefCell<Vec<Command>>,
+    refuse: bool,
+    stop: AtomicBool,
+}
+
+impl Loop {
+    fn new() -> Self {
+        let (keys, inputs) = mpsc::channel();
+        let (feed, snapshots) = mpsc::channel();
+        let looped = Self {
+            surface: Counter::default(),
+            keys: Some(keys),
+            inputs,
+            feed: Some(feed),
+            snapshots,
+            commands: RefCell::default(),
+            refuse: false,
+            stop: AtomicBool::new(false),
+        };
+        for snapshot in scenario::preprocess_limited().snapshots() {
+            looped.snapshot(snapshot);
+        }
+        looped
+    }
+
+    fn snapshot(&self, snapshot: Arc<Snapshot>) {
+        let feed = self.feed.as_ref().expect("not closed yet");
+        feed.send(snapshot).expect("the loop is there");
+    }
+
+    fn key(&self, code: KeyCode, modifiers: KeyModifiers) {
+        let keys = self.keys.as_ref().expect("not closed yet");
+        let event = Event::Key(KeyEvent::new(code, modifiers));
+        keys.send(Input::Event(event)).expect("the loop is there");
+    }
+
+    fn run(&mut self) -> Result<Exit, TuiError> {
+        let control = |command: Command| {
+            self.commands.borrow_mut().push(command);
+            let reason = "it is a test";
+            let error =
+                KnobError::Refused { knob: "preprocess.threads", value: "3".into(), reason };
+            if self.refuse { Err(error) } else { Ok(()) }
+        };
+        let (inputs, snapshots) = (&self.inputs, &self.snapshots);
+        let signals = Signals::default();
+        drive(&mut self.surface, 20.0, inputs, snapshots, &control, &self.stop, &signals)
+    }
+}
+
+#[test]
+fn what_waits_is_taken_at_once_and_drawn_once() {
+    let mut looped = Loop::new();
+    looped.feed = None;
+    assert!(matches!(looped.run(), Ok(Exit::Done)));
+    assert_eq!(looped.surface.drawn, 1, "400 snapshots waited");
+}
+
+#[test]
+fn a_finished_run_ends_the_loop() {
+    let mut looped = Loop::new();
+    let mut last = Snapshot::clone(&scenario::starting().snapshots()[0]);
+    last.phase = Phase::Done;
+    looped.snapshot(Arc::new(last));
+    assert!(matches!(looped.run(), Ok(Exit::Done)));
+}
+
+#[test]
+fn commands_go_out_before_the_person_leaves() {
+    let mut looped = Loop::new();
+    // Nothing is known before the first snapshot: the key has to come after it.
+    let (keys, all) = (looped.keys.clone(), scenario::preprocess_limited().snapshots());
+    looped.snapshot(Arc::clone(&all[all.len() - 1]));
+    let typist = std::thread::spawn(move || {
+        let keys = keys.expect("open");
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        for code in [KeyCode::Right, KeyCode::Char('q')] {
+            keys.send(Input::Event(Event::Key(KeyEvent::from(code)))).expect("the loop is there");
+        }
+    });
+    assert!(matches!(looped.run(), Ok(Exit::Quit)));
+    typist.join().expect("it does not panic");
+    let set = Command::Set(KnobId::PreprocessThreads, KnobValue::Int(3));
+    assert_eq!(looped.commands.into_inner(), [set]);
+}
+
+#[test]
+fn signals_and_suspension_are_heeded() {
+    let mut looped = Loop::new();
+    looped.key(KeyCode::Char('z'), KeyModifiers::CONTROL);
+    looped.stop = AtomicBool::new(true);
+    assert!(matches!(looped.run(), Ok(Exit::Stopped)));
+    assert_eq!(looped.surface.suspended, 1);
+}
+
+#[test]
+fn a_lost_terminal_is_an_error_and_no_endless_loop() {
+    let mut looped = Loop::new();
+    looped.surface.broken = true;
+    assert!(matches!(looped.run(), Err(TuiError::Lost(_))));
+
+    let mut looped = Loop::new();
+    looped.keys = None;
+    assert!(matches!(looped.run(), Err(TuiError::Lost(_))));
+
+    let mut looped = Loop::new();
+    let lost = Input::Lost(io::ErrorKind::UnexpectedEof.into());
+    looped.keys.as_ref().expect("open").send(lost).expect("the loop is there");
+    let error = looped.run().expect_err("there is no terminal any more");
+    assert!(error.to_string().starts_with("the terminal went away"), "{error}");
+}
+
+#[test]
+fn a_refusal_reaches_the_screen() {
+    let mut looped = Loop::new();
+    looped.refuse = true;
+    let keys = looped.keys.clone().expect("open");
+    let feed = looped.feed.take().expect("open");
+    let typist = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let right = Input::Event(Event::Key(KeyEvent::from(KeyCode::Right)));
+        keys.send(right).expect("the loop is there");
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        drop(feed);
+        keys
+    });
+    assert!(matches!(looped.run(), Ok(Exit::Done)));
+    drop(typist.join().expect("it does not panic"));
+    let refusal = looped.surface.refusal.expect("it was drawn");
+    assert!(refusal.contains("is refused: it is a test"), "{refusal}");
+}

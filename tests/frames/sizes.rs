@@ -1,0 +1,65 @@
+//! No size of the terminal makes the screen fall over.
+
+use pipetop::tui::ColorChoice;
+use pipetop::tui::event::Pointer;
+use pipetop::tui::layout::LEAST;
+use pipetop::tui::theme::Theme;
+use ratatui::crossterm::event::KeyCode;
+
+use crate::frame::{draw, text};
+use crate::{Driver, scenario};
+
+/// All widths at some heights, all heights at some widths.
+fn sizes() -> Vec<(u16, u16)> {
+    let heights = [1, 16, 24, 29, 44, 70];
+    let widths = [1, 60, 79, 100, 160, 220];
+    let wide = (1..=220).flat_map(|width| heights.map(|height| (width, height)));
+    let high = (1..=70).flat_map(|height| widths.map(|width| (width, height)));
+    wide.chain(high).collect()
+}
+
+#[test]
+fn every_size_can_be_drawn_and_clicked() {
+    let theme = Theme::new(ColorChoice::Indexed, false);
+    let scenarios = [
+        scenario::with_failures().snapshots(),
+        scenario::many_threads(64).snapshots(),
+        scenario::missing_values(),
+        Vec::new(),
+    ];
+    for (index, snapshots) in scenarios.iter().enumerate() {
+        let mut driver = Driver::new((80, 24), snapshots);
+        for (step, size) in sizes().into_iter().enumerate() {
+            driver.size = size;
+            // Screens, help and field take turns, so that each meets all kinds of sizes.
+            match (step + index) % 5 {
+                0 => driver.key(KeyCode::Char('2')),
+                1 => driver.key(KeyCode::End),
+                2 => driver.key(KeyCode::Char('1')),
+                3 => driver.key(KeyCode::Char('?')),
+                _ => {
+                    driver.key(KeyCode::Esc);
+                    driver.key(KeyCode::Enter);
+                }
+            }
+            draw(&driver.app, &theme, size);
+            driver.key(KeyCode::Esc);
+            let (x, y) = (size.0 * (step % 7) as u16 / 7, size.1 * (step % 5) as u16 / 5);
+            for pointer in [Pointer::Press, Pointer::Drag, Pointer::WheelUp, Pointer::Release] {
+                driver.mouse(pointer, x, y);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_small_terminal_is_told_what_is_needed() {
+    let driver = Driver::new((80, 24), &scenario::preprocess_limited().snapshots());
+    let theme = Theme::new(ColorChoice::Indexed, false);
+    for size in [(LEAST.0 - 1, 24), (80, LEAST.1 - 1), (30, 1)] {
+        let shown = text(&draw(&driver.app, &theme, size));
+        let lines: Vec<_> = shown.lines().filter(|line| !line.trim().is_empty()).collect();
+        assert_eq!(lines.len(), 1, "{shown}");
+        assert!(lines[0].contains("60×16"), "{shown}");
+    }
+}
