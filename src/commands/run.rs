@@ -37,7 +37,7 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
     let dashboard = choose_dashboard(&mut config);
     let signals = setup::signals()?;
     let source = setup::source(&config)?;
-    let engine = setup::engine(config.engine, &config.model)?;
+    let engine = setup::engine(&config)?;
     let registry = Arc::new(Registry::default());
     let _own = registry.register(if dashboard { "ui" } else { "main" }, OWN);
     let parts = Parts {
@@ -133,7 +133,7 @@ fn watch(
 fn write_report(config: &RunConfig, report: &Report, dashboard: bool) -> Result<(), Failure> {
     match &config.json {
         Some(Sink::Stdout) => {
-            print(&format!("{}\n", json::to_string(report)))?;
+            print(&json::to_string(report))?;
             if !dashboard {
                 return Ok(());
             }
@@ -170,7 +170,8 @@ fn verdict(
     if items.predicted == 0 && items.failed > 0 {
         let first = items.failed_items.first();
         let example = first.map_or_else(String::new, |f| format!(": {}: {}", f.name, f.detail));
-        let failure = Failure::new(format!("not one of {} images could be used{example}", items.failed));
+        let failure =
+            Failure::new(format!("not one of {} images could be used{example}", items.failed));
         return Err(failure.hint("what each reason means: pipetop --help; name other images"));
     }
     if items.predicted == 0 && report.duration_s > 1.0 {

@@ -1,17 +1,14 @@
 //! What a run is made of, from its settings: log, signals, source, engine.
 
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use crate::cli::{ColorChoice, LogLevel};
 use crate::commands::Failure;
-use crate::config::{InputChoice, RunConfig};
+use crate::config::RunConfig;
 use crate::export::text::Style;
 use crate::pipeline::control::StartError;
-use crate::pipeline::infer::Engine;
-use crate::pipeline::infer::choice::EngineChoice;
-use crate::pipeline::infer::model::{ModelOptions, build_engine_noting};
+use crate::pipeline::infer::{Engine, build_engine_noting};
 use crate::pipeline::source::Source;
 use crate::tui;
 
@@ -44,7 +41,8 @@ pub(crate) fn start_log(config: &RunConfig) -> Result<(), Failure> {
 pub(crate) fn signals() -> Result<Arc<AtomicBool>, Failure> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let flag = Arc::new(AtomicBool::new(false));
-    let failed = |error: std::io::Error| Failure::new(format!("signals cannot be watched: {error}"));
+    let failed =
+        |error: std::io::Error| Failure::new(format!("signals cannot be watched: {error}"));
     for signal in [SIGINT, SIGTERM] {
         // In this order: the first one finds the flag unset, sets it, and does no more.
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag))
@@ -56,36 +54,24 @@ pub(crate) fn signals() -> Result<Arc<AtomicBool>, Failure> {
     Ok(flag)
 }
 
-/// The input of a run.
+/// The input of a run, what was odd about it told.
 pub(crate) fn source(config: &RunConfig) -> Result<Source, Failure> {
-    let source = match &config.input {
-        InputChoice::Synthetic { images, seed } => Source::synthetic(*seed, *images as usize),
-        InputChoice::Paths(paths) => Source::from_paths(paths, &[]),
-        InputChoice::List(list) => Source::from_paths(&[], std::slice::from_ref(list)),
-    };
-    noted(source.map_err(|error| Failure::new(error.to_string()))?)
-}
-
-/// The images to classify.
-pub(crate) fn images(paths: &[PathBuf]) -> Result<Source, Failure> {
-    noted(Source::from_paths(paths, &[]).map_err(|error| Failure::new(error.to_string()))?)
-}
-
-fn noted(source: Source) -> Result<Source, Failure> {
-    for notice in source.notices() {
-        eprintln!("pipetop: {notice}");
-    }
+    let source = config.input.open()?;
+    tell(source.notices());
     Ok(source)
 }
 
-/// The engine that was chosen, with its model.
-pub(crate) fn engine(choice: EngineChoice, model: &ModelOptions) -> Result<Arc<dyn Engine>, Failure> {
-    let (engine, notes) =
-        build_engine_noting(&choice, model).map_err(|error| Failure::new(error.to_string()))?;
+/// The engine of a run with its model, notes on it told.
+pub(crate) fn engine(config: &RunConfig) -> Result<Arc<dyn Engine>, Failure> {
+    let (engine, notes) = build_engine_noting(&config.engine, &config.model)?;
+    tell(&notes);
+    Ok(engine)
+}
+
+fn tell(notes: &[String]) {
     for note in notes {
         eprintln!("pipetop: {note}");
     }
-    Ok(engine)
 }
 
 /// Why the pipeline did not start.
@@ -111,13 +97,12 @@ pub(crate) fn cache_bytes() -> u64 {
 pub(crate) fn color(choice: ColorChoice) -> tui::ColorChoice {
     match choice {
         ColorChoice::Auto => tui::ColorChoice::Auto,
-        ColorChoice::Always => tui::ColorChoice::Always,
+        ColorChoice::Always => tui::ColorChoice::Indexed,
         ColorChoice::Never => tui::ColorChoice::Never,
     }
 }
 
 /// How the text report is written.
 pub(crate) fn text_style(config: &RunConfig) -> Style {
-    let _ = config;
-    Style::default()
+    Style { ascii: config.ascii }
 }

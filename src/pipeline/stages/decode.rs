@@ -2,6 +2,7 @@
 
 use crate::pipeline::Stage;
 use crate::pipeline::decode::top_k_into;
+use crate::pipeline::failure::{ImageError, Reason};
 use crate::pipeline::infer::Output;
 use crate::pipeline::item::{Answer, Inferred, Predicted};
 use crate::pipeline::shared::Shared;
@@ -28,23 +29,28 @@ pub(in crate::pipeline) fn work(shared: &Shared) {
 fn one(shared: &Shared, batch: Inferred) {
     let classes = shared.engine.info().classes;
     let probabilities = shared.engine.outputs_probabilities();
-    let mut predicted = Vec::with_capacity(batch.items.len());
+    let images = batch.items.len();
+    let mut predicted = Vec::with_capacity(images);
     for (index, item) in batch.items.into_iter().enumerate() {
         let start = clock::now();
-        let top = match &batch.output {
-            Output::Logits(logits) => {
-                let logits = logits.chunks_exact(classes.max(1)).nth(index).unwrap_or_default();
-                let mut top = Vec::with_capacity(TOP);
-                top_k_into(logits, TOP, probabilities, &mut top);
-                top
-            }
-            Output::Nothing => Vec::new(),
-        };
+        let mut top = Vec::new();
+        if let Output::Logits(logits) = &batch.output {
+            let logits = logits.chunks_exact(classes.max(1)).nth(index).unwrap_or_default();
+            top.reserve_exact(TOP);
+            top_k_into(logits, TOP, probabilities, &mut top);
+        }
         let decode = clock::now().saturating_sub(start);
         shared.counters.stage(Stage::Decode).add(1, decode);
-        predicted.push(Predicted { item, top, decode });
+        // A closed queue means that the run was given up.
+        if top.is_empty() && matches!(batch.output, Output::Logits(_)) {
+            let error = ImageError::new(Reason::Engine, "the model gave no class a score");
+            let _ = shared.answers.push(Answer::Failed(item, error));
+        } else {
+            predicted.push(Predicted { item, top, decode });
+        }
     }
-    state::add_items(predicted.len() as u64);
-    // A closed queue means that the run was given up.
-    let _ = shared.answers.push(Answer::Predicted(predicted));
+    state::add_items(images as u64);
+    if !predicted.is_empty() {
+        let _ = shared.answers.push(Answer::Predicted(predicted));
+    }
 }
