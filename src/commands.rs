@@ -2,6 +2,7 @@
 
 pub mod classify;
 pub mod doctor;
+pub mod run;
 
 use std::io;
 

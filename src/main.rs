@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use pipetop::cli::{Cli, Command};
 use pipetop::commands::{self, Exit, Failure};
-use pipetop::config::{RunConfig, usable_cores};
 
 fn main() -> ExitCode {
     let cli = match Cli::read(std::env::args_os()) {
@@ -29,17 +28,9 @@ fn main() -> ExitCode {
 fn call(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Doctor(args) => commands::doctor::run(args),
-        Command::Run(args) => {
-            let config = RunConfig::load(*args, usable_cores())?;
-            run(&config)
-        }
+        Command::Run(args) => commands::run::run(*args),
         Command::Classify(args) => commands::classify::run(&args),
     }
-}
-
-/// Stands where `commands::run::run` will, which comes with the pipeline's threads.
-fn run(_config: &RunConfig) -> Result<Exit, Failure> {
-    Err(Failure::new("this build has no pipeline to run"))
 }
 
 /// The message first, then ways out; a closed stderr is nobody's loss.

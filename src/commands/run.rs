@@ -132,7 +132,7 @@ fn watch(
 fn write_report(config: &RunConfig, report: &Report, dashboard: bool) -> Result<(), Failure> {
     match &config.json {
         Some(Sink::Stdout) => {
-            print(&format!("{}\n", json::to_string(report)))?;
+            print(&json::to_string(report))?;
             if !dashboard {
                 return Ok(());
             }
@@ -169,7 +169,8 @@ fn verdict(
     if items.predicted == 0 && items.failed > 0 {
         let first = items.failed_items.first();
         let example = first.map_or_else(String::new, |f| format!(": {}: {}", f.name, f.detail));
-        let failure = Failure::new(format!("not one of {} images could be used{example}", items.failed));
+        let failure =
+            Failure::new(format!("not one of {} images could be used{example}", items.failed));
         return Err(failure.hint("what each reason means: pipetop --help; name other images"));
     }
     if items.predicted == 0 && report.duration_s > 1.0 {

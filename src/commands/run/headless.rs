@@ -66,7 +66,8 @@ impl Progress {
 fn line(last: &Snapshot, now: &Snapshot) -> String {
     let window = Window::between(last, now);
     let labels = now.label_words();
-    let labels = if labels.is_empty() { String::new() } else { format!("  [{}]", labels.join(", ")) };
+    let labels =
+        if labels.is_empty() { String::new() } else { format!("  [{}]", labels.join(", ")) };
     let rate = window.throughput().map_or_else(|| "—".to_owned(), |rate| format!("{rate:.1}"));
     let p99 = window.latency().quantile(0.99);
     let p99 = p99.map_or_else(|| "—".to_owned(), |p99| format!("{:.1}", p99 / 1e6));

@@ -44,7 +44,8 @@ pub(crate) fn start_log(config: &RunConfig) -> Result<(), Failure> {
 pub(crate) fn signals() -> Result<Arc<AtomicBool>, Failure> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let flag = Arc::new(AtomicBool::new(false));
-    let failed = |error: std::io::Error| Failure::new(format!("signals cannot be watched: {error}"));
+    let failed =
+        |error: std::io::Error| Failure::new(format!("signals cannot be watched: {error}"));
     for signal in [SIGINT, SIGTERM] {
         // In this order: the first one finds the flag unset, sets it, and does no more.
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag))
@@ -59,7 +60,7 @@ pub(crate) fn signals() -> Result<Arc<AtomicBool>, Failure> {
 /// The input of a run.
 pub(crate) fn source(config: &RunConfig) -> Result<Source, Failure> {
     let source = match &config.input {
-        InputChoice::Synthetic { images, seed } => Source::synthetic(*seed, *images as usize),
+        InputChoice::Synthetic { images, seed } => Source::synthetic(*seed, *images),
         InputChoice::Paths(paths) => Source::from_paths(paths, &[]),
         InputChoice::List(list) => Source::from_paths(&[], std::slice::from_ref(list)),
     };
@@ -79,7 +80,10 @@ fn noted(source: Source) -> Result<Source, Failure> {
 }
 
 /// The engine that was chosen, with its model.
-pub(crate) fn engine(choice: EngineChoice, model: &ModelOptions) -> Result<Arc<dyn Engine>, Failure> {
+pub(crate) fn engine(
+    choice: EngineChoice,
+    model: &ModelOptions,
+) -> Result<Arc<dyn Engine>, Failure> {
     let (engine, notes) =
         build_engine_noting(&choice, model).map_err(|error| Failure::new(error.to_string()))?;
     for note in notes {
@@ -111,13 +115,12 @@ pub(crate) fn cache_bytes() -> u64 {
 pub(crate) fn color(choice: ColorChoice) -> tui::ColorChoice {
     match choice {
         ColorChoice::Auto => tui::ColorChoice::Auto,
-        ColorChoice::Always => tui::ColorChoice::Always,
+        ColorChoice::Always => tui::ColorChoice::Indexed,
         ColorChoice::Never => tui::ColorChoice::Never,
     }
 }
 
 /// How the text report is written.
 pub(crate) fn text_style(config: &RunConfig) -> Style {
-    let _ = config;
-    Style::default()
+    Style { ascii: config.ascii }
 }
