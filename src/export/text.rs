@@ -81,7 +81,7 @@ impl Text {
         let input = &report.input;
         let images = if input.images == 1 { "image" } else { "images" };
         let engine = &report.engine;
-        let model = if engine.model.is_empty() {
+        let model = if engine.classes == 0 {
             engine.name.clone()
         } else {
             format!("{}, {}", engine.model, engine.name)
@@ -214,6 +214,8 @@ impl Text {
         self.line(format!("{:<20}{:>6}{:>10}  where the time went", "", "cpu", "images"));
         for thread in report.threads.iter().take(MOST_THREADS) {
             let bar = match &thread.share {
+                // What pipetop's own threads wait for is no part of the pipeline's story.
+                _ if thread.group == "own" => String::new(),
                 Some(share) => bar(share, self.style.ascii),
                 None => "cpu time alone is known".to_owned(),
             };
@@ -248,7 +250,8 @@ impl Text {
             percent(Some(sum / lanes as f64)).trim().to_owned()
         };
         let line = format!(
-            "load lanes, mean of {lanes}: io {}, delay {}, back-pressured {}, starved {}, parked {}",
+            "load lanes, mean of {lanes}: io {}, delay {}, back-pressured {}, starved {}, \
+             parked{UNBROKEN}{}",
             mean(|s| s.io),
             mean(|s| s.delay),
             mean(|s| s.backpressured),
@@ -256,12 +259,13 @@ impl Text {
             mean(|s| s.parked)
         );
         for line in wrapped(&line, WIDTH) {
-            self.line(line);
+            self.line(line.replace(UNBROKEN, " "));
         }
     }
 
     fn locks(&mut self, report: &Report) {
-        if report.locks.is_empty() {
+        let taken: Vec<_> = report.locks.iter().filter(|lock| lock.acquisitions > 0).collect();
+        if taken.is_empty() {
             return;
         }
         self.heading("locks");
@@ -269,7 +273,7 @@ impl Text {
             "{:<20}{:>14}{:>11}{:>12}{:>12}",
             "", "acquisitions", "contended", "waited s", "held s"
         ));
-        for lock in &report.locks {
+        for lock in taken {
             let held = lock.hold_s.map_or_else(|| "—".to_owned(), |held| format!("{held:.3}"));
             self.line(format!(
                 "{:<20}{:>14}{:>11}{:>12.3}{held:>12}",
@@ -360,7 +364,7 @@ impl Text {
             mib.map_or_else(|| "—".to_owned(), |mib| format!("{:.1}", mib / 1024.0))
         };
         let line = format!(
-            "{} · {}{of} {cores} usable · CPU {} · memory {} of {} GiB",
+            "{} · {}{of} {cores} usable · CPU {} · memory {} of {}{UNBROKEN}GiB",
             shown(cpu),
             host.cores,
             percent(host.cpu).trim(),
@@ -368,7 +372,7 @@ impl Text {
             gib(host.memory_total_mib)
         );
         for line in wrapped(&line, WIDTH) {
-            self.line(line);
+            self.line(line.replace(UNBROKEN, " "));
         }
         let cores =
             |cores: Option<f64>| cores.map_or_else(|| "—".to_owned(), |c| format!("{c:.2}"));
@@ -384,7 +388,7 @@ impl Text {
             let _ = write!(line, "; {} samples late or missed", count(own.samples_missed));
         }
         for line in wrapped(&line, WIDTH) {
-            self.line(line);
+            self.line(line.replace(UNBROKEN, " "));
         }
         let id = format!("run {} · pipetop {}", report.run_id, report.version);
         self.line(id);
