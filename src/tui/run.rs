@@ -30,7 +30,7 @@ pub struct Options {
     pub fps: f64,
     /// Whether the mouse works (the terminal's own selection then needs Shift).
     pub mouse: bool,
-    /// Only ASCII glyphs.
+    /// Only ASCII glyphs; [`ascii_wanted`](super::theme::ascii_wanted) asks the environment.
     pub ascii: bool,
     /// Colours.
     pub color: ColorChoice,

@@ -13,8 +13,8 @@ use ratatui::crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
 };
 use ratatui::crossterm::terminal::{
-    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
-    disable_raw_mode, enable_raw_mode,
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
+    LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use ratatui::crossterm::{execute, queue};
 use ratatui::layout::Rect;
@@ -44,15 +44,20 @@ impl Live {
     /// Where standard output is no terminal or it cannot be set up; it is as before then.
     pub fn take(theme: Theme, mouse: bool) -> io::Result<Self> {
         put_back_on_panic(thread::current().id());
-        let backend = CrosstermBackend::new(BufWriter::with_capacity(BUFFER, io::stdout()));
-        let entered = enter(mouse).and_then(|()| Terminal::new(backend));
+        let entered = enter(mouse).and_then(|()| blank());
         let terminal = entered.inspect_err(|_| leave())?;
         Ok(Self { terminal, theme, mouse })
     }
 
     fn resume(&mut self) -> io::Result<()> {
+        // Whoever had the terminal meanwhile may have changed its mode: crossterm would believe that
+        // it is still raw.
+        disable_raw_mode()?;
         enter(self.mouse)?;
-        self.terminal.clear()
+        // A terminal that knows of no frame draws all of the next one. (Its own `clear` asks for the
+        // cursor's place, and would wait for an answer that the input thread may read.)
+        self.terminal = blank()?;
+        execute!(self.terminal.backend_mut(), Clear(ClearType::All))
     }
 }
 
@@ -85,6 +90,11 @@ impl Drop for Live {
     fn drop(&mut self) {
         leave();
     }
+}
+
+/// A terminal that knows of no frame yet.
+fn blank() -> io::Result<Terminal<CrosstermBackend<BufWriter<Stdout>>>> {
+    Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(BUFFER, io::stdout())))
 }
 
 fn enter(mouse: bool) -> io::Result<()> {
