@@ -37,7 +37,7 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
     let dashboard = choose_dashboard(&mut config);
     let signals = setup::signals()?;
     let source = setup::source(&config)?;
-    let engine = setup::engine(&config)?;
+    let engine = setup::engine(config.engine, &config.model)?;
     let registry = Arc::new(Registry::default());
     let _own = registry.register(if dashboard { "ui" } else { "main" }, OWN);
     let parts = Parts {

@@ -21,7 +21,8 @@ const TOP: usize = 5;
 /// Where there is no image, no model, or stdout cannot be written.
 pub fn run(args: &ClassifyArgs) -> Result<Exit, Failure> {
     let model = classify_model(args)?;
-    let source = setup::images(&args.images)?;
+    let source = Source::from_paths(&args.images, &[])?;
+    setup::tell(source.notices());
     let engine = setup::engine(EngineChoice::Rten, &model)?;
     let max_pixels = args.max_pixels.unwrap_or(DEFAULT_MAX_PIXELS);
     let out = BufWriter::new(io::stdout().lock());

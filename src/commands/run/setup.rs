@@ -8,7 +8,7 @@ use crate::commands::Failure;
 use crate::config::RunConfig;
 use crate::export::text::Style;
 use crate::pipeline::control::StartError;
-use crate::pipeline::infer::{Engine, build_engine_noting};
+use crate::pipeline::infer::{Engine, EngineChoice, ModelOptions, build_engine_noting};
 use crate::pipeline::source::Source;
 use crate::tui;
 
@@ -61,16 +61,21 @@ pub(crate) fn source(config: &RunConfig) -> Result<Source, Failure> {
     Ok(source)
 }
 
-/// The engine of a run with its model, notes on it told.
-pub(crate) fn engine(config: &RunConfig) -> Result<Arc<dyn Engine>, Failure> {
-    let (engine, notes) = build_engine_noting(&config.engine, &config.model)?;
+/// An engine with its model, notes on it told.
+pub(crate) fn engine(
+    choice: EngineChoice,
+    model: &ModelOptions,
+) -> Result<Arc<dyn Engine>, Failure> {
+    let (engine, notes) = build_engine_noting(&choice, model)?;
     tell(&notes);
     Ok(engine)
 }
 
-fn tell(notes: &[String]) {
+/// Tells notices on stderr; where nobody reads it, nothing is lost.
+pub(crate) fn tell(notes: &[String]) {
+    use std::io::Write;
     for note in notes {
-        eprintln!("pipetop: {note}");
+        let _ = writeln!(std::io::stderr(), "pipetop: {note}");
     }
 }
 
