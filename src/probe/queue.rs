@@ -235,7 +235,9 @@ mod tests {
                 queue.set_capacity(capacity);
                 std::thread::yield_now();
             }
-            producers.into_iter().for_each(|p| p.join().unwrap());
+            for producer in producers {
+                producer.join().unwrap();
+            }
             queue.close();
         });
         assert_eq!(sum.load(Ordering::Relaxed), 1500 * 1501 / 2);

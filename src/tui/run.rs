@@ -180,7 +180,7 @@ pub fn drive(
             match app.handle(event, area) {
                 Effect::None => {}
                 Effect::Send(command) => {
-                    if let Err(error) = control(command.clone()) {
+                    if let Err(error) = control(command) {
                         app.refused(&command, &error);
                     }
                 }

@@ -282,6 +282,7 @@ impl Sim {
             items: Items::default(),
             latency: Histogram::default(),
             segments: Vec::new(),
+            segments_dropped: 0,
             stages: Stage::ALL.map(stage).to_vec(),
             queues: vec![
                 queue("loaded", "images"),
@@ -341,11 +342,13 @@ impl Sim {
         self.threads(done, act);
         let now = &mut self.now;
         let host = now.host.get_or_insert(HostSample {
+            at: 0,
             cpus: now.run.cores as u32,
             cpu_busy: 0,
             memory_used: 3_300_000_000,
             memory_total: 8_000_000_000,
         });
+        host.at = now.at;
         host.cpu_busy += (act.host_cpu * TICK as f64 * f64::from(host.cpus)) as u64;
         now.own = OwnSample {
             cpu: Some(now.at / 110),
