@@ -1,9 +1,12 @@
 //! The pipeline as a whole: every image comes out exactly once, whatever is turned meanwhile.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use pipetop::pipeline::Stage;
@@ -28,13 +31,13 @@ struct Telltale {
     input: InputSpec,
     /// Fails on each n-th batch, where set.
     fails: Option<u64>,
-    batches: std::sync::atomic::AtomicU64,
+    batches: AtomicU64,
 }
 
 const CLASSES: usize = 64;
 
 impl Telltale {
-    fn new(fails: Option<u64>) -> Arc<dyn Engine> {
+    fn engine(fails: Option<u64>) -> Arc<dyn Engine> {
         Arc::new(Self {
             info: EngineInfo {
                 kind: "test".into(),
@@ -46,7 +49,7 @@ impl Telltale {
             },
             input: InputSpec { side: 8, short_side: 8, mean: [0.0; 3], std: [4.0; 3] },
             fails,
-            batches: Default::default(),
+            batches: AtomicU64::default(),
         })
     }
 }
@@ -73,7 +76,7 @@ impl Engine for Telltale {
     }
 
     fn submit(&self, pixels: Pixels, images: usize) -> Result<Box<dyn Ticket>, EngineError> {
-        let batch = self.batches.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let batch = self.batches.fetch_add(1, Ordering::Relaxed);
         if self.fails.is_some_and(|n| batch % n == n - 1) {
             return Ok(Box::new(Told(Err(EngineError("told to fail".into())))));
         }
@@ -177,7 +180,7 @@ proptest! {
         let paths = inputs(folder.path(), count, broken);
         let output = folder.path().join("answers.jsonl");
         let source = Source::from_paths(&paths, &[]).unwrap();
-        let parts = parts(source, Telltale::new(fails), true, Some(output.clone()));
+        let parts = parts(source, Telltale::engine(fails), true, Some(output.clone()));
         let pipeline = Pipeline::start(parts, &Arc::new(Registry::default())).unwrap();
         for turn in &turns {
             let spec = &KNOBS[turn.knob];
