@@ -47,6 +47,8 @@ pub struct RunConfig {
     pub knobs: KnobValues,
     /// Samples a second.
     pub sample_hz: f64,
+    /// Threads, queues and locks are measured.
+    pub probes: bool,
     /// Frames a second at most.
     pub fps: u32,
     /// The dashboard takes the mouse.
@@ -177,6 +179,7 @@ impl RunConfig {
             engine,
             model: model_options(args.model, file.model)?,
             knobs,
+            probes: !args.no_probes,
             sample_hz: args.sample_hz.or(file.sample_hz).unwrap_or(DEFAULT_SAMPLE_HZ),
             fps: args.fps.or(file.fps).unwrap_or(DEFAULT_FPS),
             mouse: !args.no_mouse && file.mouse.unwrap_or(true),

@@ -38,7 +38,8 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
     let signals = setup::signals()?;
     let source = setup::source(&config)?;
     let engine = setup::engine(config.engine, &config.model)?;
-    let registry = Arc::new(Registry::default());
+    let registry = if config.probes { Registry::default() } else { Registry::bare() };
+    let registry = Arc::new(registry);
     let _own = registry.register(if dashboard { "ui" } else { "main" }, OWN);
     let parts = Parts {
         source,

@@ -68,6 +68,7 @@ fn run_info() -> RunInfo {
         once: false,
         duration_s: Some(11.0),
         sample_hz: 10.0,
+        bare: false,
     }
 }
 
@@ -201,6 +202,7 @@ fn threads(at: Nanos, images: u64) -> Vec<ThreadSample> {
             cpu: Some(at * cpu / 100),
             runnable: Some(at / 50),
             waits,
+            lock: None,
             items: images / 2,
             voluntary: None,
             involuntary: None,
@@ -232,6 +234,7 @@ fn lock(at: Nanos) -> LockSample {
         wait_max: 3 * MS,
         waits: Histogram::of((0..at / MS / 10).map(|_| MS / 10)),
         hold: None,
+        hold_exact: false,
         holder: None,
         waiters: 0,
     }

@@ -78,6 +78,9 @@ impl Text {
             let what: Vec<_> = of.map(|l| l.what.as_str()).collect();
             self.line(format!("{}: {}", label.to_uppercase(), what.join(", ")));
         }
+        if report.own.bare {
+            self.line("NO PROBES: threads, queues and locks were not measured");
+        }
         let input = &report.input;
         let images = if input.images == 1 { "image" } else { "images" };
         let engine = &report.engine;
@@ -111,6 +114,7 @@ impl Text {
 
     fn limit(&mut self, report: &Report) {
         let why = match report.limit {
+            Limit::Measuring if report.own.bare => "not known: the run had no probes".to_owned(),
             Limit::Measuring => "too little was measured to say".to_owned(),
             Limit::Input => "none: the pipeline keeps up with the set arrival rate".to_owned(),
             Limit::Stage(stage) => {

@@ -107,7 +107,7 @@ impl Batches {
             max_delay: max_delay.as_nanos() as Nanos,
             closed: false,
             next_id: 0,
-            track: Track::new(capacity as u64, clock::now()),
+            track: registry.track(capacity),
             replay: false,
             kept: Vec::new(),
             next_kept: 0,
@@ -318,7 +318,7 @@ impl Inner {
 
     fn note(&mut self) {
         let (depth, ready) = (self.depth() as u64, self.ready.len() as u64);
-        self.track.set(clock::now(), depth, ready);
+        self.track.note(depth, ready);
     }
 
     /// A free slot of the oldest batch that has one, or of a new batch if there is room for it.

@@ -220,7 +220,7 @@ impl Pipeline {
                 })?;
             }
             KnobId::InferMaxDelay => shared.batches.set_max_delay(shared.knobs.millis(id)),
-            KnobId::LoadDelay | KnobId::PreprocessFilter => {}
+            KnobId::LoadDelay | KnobId::PreprocessFilter | KnobId::PreprocessLock => {}
         }
         shared.load_changed.notify_waiters();
         Ok(())

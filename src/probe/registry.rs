@@ -7,6 +7,10 @@ use super::clock::{self, Nanos};
 use super::lock::LockStats;
 use super::os;
 use super::state::{self, StateCell, StateReading};
+use super::track::Track;
+
+/// The group of pipetop's own threads, which are measured in any case.
+pub const OWN: &str = "own";
 
 /// All that is measured in one run.
 #[derive(Debug, Default)]
@@ -14,6 +18,7 @@ pub struct Registry {
     threads: Mutex<Vec<Arc<Thread>>>,
     lanes: Mutex<Vec<Arc<Lane>>>,
     locks: Mutex<Vec<Arc<LockStats>>>,
+    bare: bool,
 }
 
 /// A registered thread, as the sampler sees it.
@@ -104,6 +109,17 @@ fn add<T>(list: &Mutex<Vec<Arc<T>>>, value: T) -> Arc<T> {
 }
 
 impl Registry {
+    /// A registry that measures nothing: threads have no states, locks and queues no accounts. To
+    /// compare with, for the cost of measuring.
+    pub fn bare() -> Self {
+        Self { bare: true, ..Self::default() }
+    }
+
+    /// Whether nothing is measured.
+    pub const fn is_bare(&self) -> bool {
+        self.bare
+    }
+
     /// Registers the calling thread under a name (which the kernel learns too) until the answer is
     /// dropped.
     pub fn register(&self, name: &str, group: &'static str) -> Registered {
@@ -125,8 +141,19 @@ impl Registry {
             run_queue_at_end: AtomicU64::new(ALIVE),
             ended: AtomicU64::new(ALIVE),
         };
-        let former = state::set_current(Some(cell));
-        Registered { thread: add(&self.threads, thread), former }
+        let former = state::set_current((!self.bare || group == OWN).then_some(cell));
+        let thread =
+            if self.bare && group != OWN { Arc::new(thread) } else { add(&self.threads, thread) };
+        Registered { thread, former }
+    }
+
+    /// The account of a queue of that capacity.
+    pub fn track(&self, capacity: usize) -> Track {
+        if self.bare {
+            Track::bare(capacity as u64)
+        } else {
+            Track::new(capacity as u64, clock::now())
+        }
     }
 
     /// Adds a lane, in the state "working".
@@ -134,8 +161,15 @@ impl Registry {
         add(&self.lanes, Lane { name, cell: StateCell::new(clock::now()) })
     }
 
-    pub(super) fn add_lock(&self, name: &str) -> Arc<LockStats> {
-        add(&self.locks, LockStats::new(name.to_owned()))
+    /// Puts a lock on the table; `None` without probes.
+    pub(super) fn add_lock(&self, name: &str, exact: bool) -> Option<Arc<LockStats>> {
+        if self.bare {
+            return None;
+        }
+        let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let stats = Arc::new(LockStats::new(name.to_owned(), locks.len() as u32, exact));
+        locks.push(Arc::clone(&stats));
+        Some(stats)
     }
 
     /// All threads that were ever registered, in that order.

@@ -254,6 +254,7 @@ fn own(window: &Window<'_>, done: &Snapshot) -> OwnReport {
         process_cpu: window.process_cpu().map(rounded),
         rss_mib: window.to().own.rss.map(mib),
         sample_hz: done.run.sample_hz,
+        bare: done.run.bare,
         samples_missed: done.own.samples_missed,
     }
 }

@@ -88,7 +88,13 @@ fn fill(
     let start = clock::now();
     let filter = Filter::from_index(shared.knobs.choice(KnobId::PreprocessFilter));
     // An error drops the reservation, which gives the slot back to its batch.
-    if let Err(error) = preprocessor.run(bytes, &header, filter, slot.pixels()) {
+    let done = if shared.pooled() {
+        // Held for the whole image, so that what a shared lock does can be seen.
+        shared.pool.lock().run(bytes, &header, filter, slot.pixels())
+    } else {
+        preprocessor.run(bytes, &header, filter, slot.pixels())
+    };
+    if let Err(error) = done {
         return Some(Err(error));
     }
     item.times.filled = clock::now();

@@ -82,6 +82,7 @@ impl Seen {
             cpu: Some(self.cpu),
             runnable: None,
             waits: None,
+            lock: None,
             items: 0,
             voluntary: None,
             involuntary: None,

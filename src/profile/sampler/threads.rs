@@ -6,6 +6,7 @@ use super::OWN;
 use super::foreign::Foreign;
 use crate::pipeline::Stage;
 use crate::probe::clock::Nanos;
+use crate::probe::lock::LockStats;
 use crate::probe::os::{self, Switches};
 use crate::probe::registry::{Registry, Thread, Usage};
 use crate::profile::snapshot::{Group, ThreadSample};
@@ -64,13 +65,16 @@ impl Threads {
             self.refreshed = Some(now);
         }
         let threads = registry.threads();
+        let locks = registry.locks();
         self.known.resize(threads.len(), Known::default());
         let mut samples: Vec<_> = threads
             .iter()
             .zip(&mut self.known)
-            .map(|(thread, known)| sample(thread, known, self.start, now, refresh))
+            .map(|(thread, known)| sample(thread, known, self.start, now, refresh, &locks))
             .collect();
-        samples.extend(self.foreign.read(&threads, now));
+        if !registry.is_bare() {
+            samples.extend(self.foreign.read(&threads, now));
+        }
         samples.sort_by(|a, b| (a.group, number(&a.name)).cmp(&(b.group, number(&b.name))));
         samples
     }
@@ -88,6 +92,7 @@ fn sample(
     start: Nanos,
     now: Nanos,
     refresh: bool,
+    locks: &[Arc<LockStats>],
 ) -> ThreadSample {
     let Usage { cpu, run_queue } = thread.usage();
     let reading = thread.read(now);
@@ -105,6 +110,7 @@ fn sample(
         cpu,
         runnable,
         waits: Some(reading.waits),
+        lock: reading.lock.and_then(|id| locks.get(id as usize)).map(|lock| lock.name().to_owned()),
         items: reading.items,
         voluntary: known.switches.voluntary,
         involuntary: known.switches.involuntary,
