@@ -1,4 +1,16 @@
 //! What the built-in model says of real photos, from the bytes of a file to names of classes.
+//!
+//! `agreement_on_a_folder` measures on photos that are not part of the repository how often the model gives
+//! the reference's answers through our preprocessing. Run it as
+//!
+//! ```text
+//! PIPETOP_PHOTOS=photos/ PIPETOP_ANSWERS=answers.json \
+//!     cargo test --release --test answers -- --ignored --nocapture agreement
+//! ```
+//!
+//! The answers are a JSON object as `tests/data/answers.json` is: of each photo's path, relative to the folder,
+//! the best classes as `[index, name, probability]`, best first, from libjpeg-turbo, Pillow's bicubic filter and
+//! ONNX Runtime.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
@@ -147,4 +159,39 @@ fn an_engine_that_predicts_nothing_says_so() {
     });
     assert_eq!(summary, Summary { predicted: 1, failed: 0 });
     assert!(String::from_utf8(text).unwrap().contains("no prediction"));
+}
+
+#[test]
+#[ignore = "photos and answers come from outside: see the head of this file"]
+fn agreement_on_a_folder() {
+    let path = |name| PathBuf::from(std::env::var_os(name).unwrap_or_else(|| panic!("set {name}")));
+    let (photos, answers) = (path("PIPETOP_PHOTOS"), path("PIPETOP_ANSWERS"));
+    let answers: Answers =
+        serde_json::from_str(&std::fs::read_to_string(answers).unwrap()).unwrap();
+    let paths: Vec<_> = answers.keys().map(|name| photos.join(name)).collect();
+    let (_, results) = run(&paths, 1000);
+    let (mut right, mut sure, mut right_of_sure, mut distances) = (0, 0, 0, Vec::new());
+    for ((photo, expected), (_, result)) in answers.iter().zip(results) {
+        let top = result.unwrap_or_else(|reason| panic!("{photo}: {reason}"));
+        let (class, label, p) = &expected[0];
+        let ours = top.iter().find(|one| one.class == *class).map_or(0.0, |one| one.p);
+        distances.push((ours - p).abs());
+        let same = top[0].class == *class;
+        right += usize::from(same);
+        sure += usize::from(*p >= 0.3);
+        right_of_sure += usize::from(same && *p >= 0.3);
+        if !same {
+            let (second, margin) = (&expected[1], p - expected[1].2);
+            println!("{photo}: {label} {p:.4} by {margin:.4} before {}", second.1);
+            println!("    ours: class {} at {:.4}, {label} at {ours:.4}", top[0].class, top[0].p);
+        }
+    }
+    let count = distances.len();
+    let worst = distances.iter().copied().fold(0.0, f32::max);
+    let mean = distances.iter().sum::<f32>() / count as f32;
+    println!("same best class: {right} of {count}; {right_of_sure} of {sure} where p ≥ 0.3");
+    println!("|Δp| of the reference's best class: mean {mean:.5}, worst {worst:.5}");
+    assert!(right * 100 >= 95 * count, "fewer than 95 %");
+    assert_eq!(right_of_sure, sure, "a clear answer is missed");
+    assert!(worst <= 0.05, "a probability is off by {worst}");
 }

@@ -25,7 +25,7 @@ pub use orientation::Orientation;
 pub use resize::Filter;
 pub use sniff::{Format, sniff};
 
-use jpeg::JpegHeader;
+use jpeg::{JpegDecoder, JpegHeader};
 use normalise::Normaliser;
 use resize::SquareResizer;
 
@@ -61,6 +61,7 @@ pub struct Preprocessor {
     short_side: u32,
     max_pixels: u64,
     pixels: Vec<u8>,
+    jpeg: JpegDecoder,
     resizer: SquareResizer,
     normaliser: Normaliser,
 }
@@ -74,6 +75,7 @@ impl Preprocessor {
             short_side: spec.short_side.max(side),
             max_pixels,
             pixels: Vec::new(),
+            jpeg: JpegDecoder::new(),
             resizer: SquareResizer::new(side),
             normaliser: Normaliser::new(spec.mean, spec.std),
         }
@@ -153,7 +155,7 @@ impl Preprocessor {
             if self.pixels.len() < wanted {
                 self.pixels.resize(wanted, 0);
             }
-            return jpeg::decode(bytes, jpeg, &mut self.pixels[..wanted]);
+            return self.jpeg.decode(bytes, jpeg, &mut self.pixels[..wanted]);
         }
         self.pixels = other::decode(bytes, header.format, self.max_pixels)?;
         if self.pixels.len() < wanted {

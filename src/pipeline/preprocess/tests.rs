@@ -31,7 +31,7 @@ fn small(bytes: &[u8]) -> Result<Vec<f32>, ImageError> {
 }
 
 /// Smooth and colourful, without symmetry.
-fn picture(width: u32, height: u32) -> RgbImage {
+pub(super) fn picture(width: u32, height: u32) -> RgbImage {
     RgbImage::from_fn(width, height, |x, y| {
         let (u, v) = (x as f32 / width as f32, y as f32 / height as f32);
         image::Rgb([(230.0 * u) as u8 + 10, (200.0 * v * v) as u8, (250.0 * (1.0 - u) * v) as u8])
@@ -39,11 +39,11 @@ fn picture(width: u32, height: u32) -> RgbImage {
 }
 
 /// With quality 95, and what `set` sets.
-fn jpeg_of(picture: &RgbImage, set: impl FnOnce(&mut Encoder<&mut Vec<u8>>)) -> Vec<u8> {
+pub(super) fn jpeg_of(picture: &RgbImage, set: impl FnOnce(&mut Encoder<&mut Vec<u8>>)) -> Vec<u8> {
     raw_jpeg(picture.as_raw(), picture.dimensions(), ColorType::Rgb, set)
 }
 
-fn raw_jpeg(
+pub(super) fn raw_jpeg(
     samples: &[u8],
     (width, height): (u32, u32),
     colours: ColorType,
@@ -75,4 +75,11 @@ fn distance(a: &[f32], b: &[f32]) -> (f32, f32) {
     let differences = a.iter().zip(b).map(|(x, y)| (x - y).abs());
     let (sum, max) = differences.fold((0.0, 0.0_f32), |(sum, max), d| (sum + d, max.max(d)));
     (sum / a.len() as f32, max)
+}
+
+/// CRC-32 as PNG has it.
+pub(super) fn crc(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |crc, &byte| {
+        (0..8).fold(crc ^ u32::from(byte), |c, _| (c >> 1) ^ (0xedb8_8320 & (c & 1).wrapping_neg()))
+    })
 }

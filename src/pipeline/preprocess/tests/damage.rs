@@ -180,13 +180,6 @@ fn the_limit_itself_is_allowed() {
     }
 }
 
-/// CRC-32 as PNG has it.
-fn crc(bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(u32::MAX, |crc, &byte| {
-        (0..8).fold(crc ^ u32::from(byte), |c, _| (c >> 1) ^ (0xedb8_8320 & (c & 1).wrapping_neg()))
-    })
-}
-
 #[test]
 fn a_panic_costs_one_image() {
     let error = guard::guard::<()>(|| {

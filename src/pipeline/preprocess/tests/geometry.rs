@@ -4,7 +4,11 @@ use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer
 
 /// Decode, turn, resize all of it, then cut: the long way round.
 fn the_long_way(spec: &InputSpec, bytes: &[u8], exif: u8, algorithm: ResizeAlg) -> Vec<f32> {
-    let mut picture = image::load_from_memory_with_format(bytes, image::ImageFormat::Jpeg).unwrap();
+    let mut decoder = Preprocessor::new(spec, MAX_PIXELS);
+    let Header { width, height, .. } = decoder.header(bytes).unwrap();
+    decoder.decode(bytes, &decoder.header(bytes).unwrap()).unwrap();
+    let mut picture =
+        DynamicImage::from(RgbImage::from_raw(width, height, decoder.pixels).unwrap());
     picture.apply_orientation(image::metadata::Orientation::from_exif(exif).unwrap());
     let (width, height) = (picture.width(), picture.height());
     let short = f64::from(spec.short_side) / f64::from(width.min(height));
@@ -12,9 +16,12 @@ fn the_long_way(spec: &InputSpec, bytes: &[u8], exif: u8, algorithm: ResizeAlg) 
     let (w, h) = (long(width), long(height));
     let source =
         Image::from_vec_u8(width, height, picture.into_rgb8().into_raw(), PixelType::U8x3).unwrap();
+    // Along the rows, then along the columns, as Pillow does.
+    let mut rows = Image::new(w, height, PixelType::U8x3);
     let mut resized = Image::new(w, h, PixelType::U8x3);
     let options = ResizeOptions::new().resize_alg(algorithm);
-    Resizer::new().resize(&source, &mut resized, &options).unwrap();
+    Resizer::new().resize(&source, &mut rows, &options).unwrap();
+    Resizer::new().resize(&rows, &mut resized, &options).unwrap();
     let resized = RgbImage::from_raw(w, h, resized.into_vec()).unwrap();
     let side = spec.side;
     let (left, top) = ((w - side) / 2, (h - side) / 2);

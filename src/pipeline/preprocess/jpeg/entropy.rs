@@ -1,0 +1,120 @@
+//! Huffman decoding of one block of a sequential scan (T.81, annex F.2.2).
+
+use super::bits::Bits;
+use super::huffman::{AcTable, DC_BITS, DcTable, PAIR_BITS, PAIR_END, PAIR_NONE, extend};
+
+/// Coefficients of a block, not yet dequantised: 8 × vertical + horizontal frequency.
+#[derive(Clone, Copy)]
+#[repr(align(32))]
+pub(super) struct Block(pub(super) [i16; 64]);
+
+/// What the slow path found: one symbol, whatever its length.
+struct Single {
+    /// Bits taken.
+    length: u64,
+    /// Next index; 64 at the end of the block, more where the data are bad.
+    next: usize,
+    /// Index and value of the coefficient; a zero where there is none.
+    at: usize,
+    value: i16,
+    end: bool,
+}
+
+/// Decodes the symbol at the top of `bits`; by value throughout, so that the reservoir stays in registers.
+#[inline]
+fn single(bits: u64, table: &AcTable, k: usize) -> Single {
+    const BAD: Single = Single { length: 0, next: 255, at: 0, value: 0, end: true };
+    let (length, symbol) = table.symbol(bits);
+    let (run, size) = (usize::from(symbol >> 4), u32::from(symbol & 15));
+    let at = k + run;
+    if length == 0 {
+        return BAD;
+    }
+    if size == 0 {
+        let length = u64::from(length);
+        return match run {
+            0 => Single { length, next: k, at: k, value: 0, end: true },
+            15 => Single { length, next: (k + 16).min(64), at: k, value: 0, end: false },
+            _ => BAD,
+        };
+    }
+    if at > 63 {
+        return BAD;
+    }
+    let value = extend(bits << length, size) as i16;
+    Single { length: u64::from(length + size), next: at + 1, at, value, end: false }
+}
+
+/// Decodes one block after the DC value `before`, which it replaces by its own.
+///
+/// Returns the highest zigzag index that may not be zero; `None` where the data are bad.
+// Not inlined: the loop wants every register for itself.
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+#[inline(never)]
+pub(super) fn block(
+    source: &mut Bits,
+    dc: &DcTable,
+    ac: &AcTable,
+    before: &mut i32,
+    block: &mut Block,
+) -> Option<u8> {
+    let mut bits = *source;
+    let block = &mut block.0;
+    *block = [0; 64];
+    bits.refill();
+    let entry = dc.direct[(bits.peek() >> (64 - DC_BITS)) as usize];
+    let difference = if entry & 63 != 0 {
+        let beyond = (bits.peek() << DC_BITS >> 1) >> (entry >> 8 & 63);
+        bits.consume(u64::from(entry));
+        i32::from((entry >> 16).wrapping_add(beyond as u32) as i16)
+    } else {
+        let (length, size) = dc.symbol(bits.peek());
+        if length == 0 {
+            return None;
+        }
+        bits.consume(u64::from(length));
+        let difference = extend(bits.peek(), u32::from(size));
+        bits.consume(u64::from(size));
+        difference
+    };
+    *before = before.wrapping_add(difference);
+    block[0] = *before as i16;
+    let mut k = 1;
+    let last;
+    'block: loop {
+        bits.refill();
+        // No entry takes more than 25 bits, and the slow path no more than 31: one refill serves two.
+        for _ in 0..2 {
+            let entry = ac.pairs[(bits.peek() >> (64 - PAIR_BITS)) as usize];
+            let next = k + (entry >> 8 & 0xff) as usize;
+            if next >= 64 {
+                let found = single(bits.peek(), ac, k);
+                block[usize::from(ac.zigzag[found.at & 127] & 63)] = found.value;
+                bits.consume(found.length);
+                k = found.next;
+                if found.end || k >= 64 {
+                    last = k - 1;
+                    break 'block;
+                }
+                continue 'block;
+            }
+            // Bits of the last value beyond the index, if any.
+            let beyond = (bits.peek() << PAIR_BITS >> 1) >> (entry >> 24 & 63);
+            let value = (entry >> 48).wrapping_add(beyond) as i16;
+            let first = k + (entry >> 16 & 15) as usize;
+            block[usize::from(ac.zigzag[first & 127] & 63)] = (entry >> 32) as i16;
+            block[usize::from(ac.zigzag_before[next] & 63)] = value;
+            bits.consume(entry);
+            k = next;
+            if entry & PAIR_END != 0 {
+                last = k - 1 - usize::from(entry & PAIR_NONE != 0);
+                break 'block;
+            }
+        }
+    }
+    if k > 64 {
+        return None;
+    }
+    *source = bits;
+    Some(last as u8)
+}
