@@ -93,7 +93,7 @@ fn watch(
 ) -> Result<Outcome, Failure> {
     let run = run_info(pipeline, config.once, config.duration, config.sample_hz);
     let assembler = Assembler::new(Arc::clone(pipeline), run);
-    let conductor = Arc::new(Conductor::new(Arc::clone(pipeline), config.duration));
+    let conductor = Arc::new(Conductor::new(Arc::clone(pipeline), config.duration, config.once));
     let (sender, snapshots) = mpsc::sync_channel(WAITING_SNAPSHOTS);
     let sink = {
         let conductor = Arc::clone(&conductor);
@@ -173,7 +173,9 @@ fn verdict(
         let example = first.map_or_else(String::new, |f| format!(": {}: {}", f.name, f.detail));
         let failure =
             Failure::new(format!("not one of {} images could be used{example}", items.failed));
-        return Err(failure.hint("what each reason means: pipetop --help; name other images"));
+        return Err(failure.hint(
+            "it reads JPEG, PNG, WebP, GIF, BMP and TIFF; the report above counts the reasons",
+        ));
     }
     if items.predicted == 0 && report.duration_s > 1.0 {
         return Err(Failure::new(format!("nothing came out in {:.1} s", report.duration_s))

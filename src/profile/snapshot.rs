@@ -222,7 +222,9 @@ pub struct ThreadSample {
     pub state: Option<Wait>,
     /// Since when it has been measured, since the start of the run.
     pub since: Nanos,
-    /// CPU time since then.
+    /// When it ended, since the start of the run, if it has.
+    pub until: Option<Nanos>,
+    /// CPU time since `since`.
     pub cpu: Option<Nanos>,
     /// Time on the run queue since then: wants a CPU and has none.
     pub runnable: Option<Nanos>,

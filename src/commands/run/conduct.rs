@@ -18,6 +18,8 @@ const WARM_UP_SHARE: f64 = 0.2;
 pub(super) struct Conductor {
     pipeline: Arc<Pipeline>,
     duration: Option<Nanos>,
+    /// The whole run counts: there is no warm-up to leave out where each image is taken once.
+    once: bool,
     seen: Mutex<Seen>,
 }
 
@@ -34,9 +36,9 @@ struct Seen {
 }
 
 impl Conductor {
-    pub(super) fn new(pipeline: Arc<Pipeline>, duration: Option<Duration>) -> Self {
+    pub(super) fn new(pipeline: Arc<Pipeline>, duration: Option<Duration>, once: bool) -> Self {
         let duration = duration.map(|duration| duration.as_nanos() as Nanos);
-        Self { pipeline, duration, seen: Mutex::default() }
+        Self { pipeline, duration, once, seen: Mutex::default() }
     }
 
     /// Takes a snapshot into account.
@@ -86,13 +88,14 @@ impl Conductor {
     }
 
     /// Between which snapshots the figures are taken: from the end of warm-up to the stop, or to
-    /// `done` where the input ended by itself. A run too short for a warm-up counts whole.
+    /// `done` where the input ended by itself. A run with `--once`, or too short for a warm-up, counts
+    /// whole.
     pub(super) fn window(&self, done: &Arc<Snapshot>) -> (Arc<Snapshot>, Arc<Snapshot>) {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let first = seen.first.as_ref().unwrap_or(done);
         let end = if seen.stopped.is_none() { done } else { seen.end.as_ref().unwrap_or(done) };
         let warm = seen.warm.as_ref().unwrap_or(first);
-        let long = end.at.saturating_sub(warm.at) >= 2 * self.warm_up().min(WARM_UP);
+        let long = !self.once && end.at.saturating_sub(warm.at) >= 2 * self.warm_up().min(WARM_UP);
         (Arc::clone(if long { warm } else { first }), Arc::clone(end))
     }
 }

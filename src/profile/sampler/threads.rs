@@ -107,6 +107,7 @@ fn sample(
         group: group(thread.group),
         state: reading.state,
         since: thread.birth().saturating_sub(start),
+        until: thread.ended().map(|end| end.saturating_sub(start)),
         cpu,
         runnable,
         waits: Some(reading.waits),
