@@ -59,18 +59,19 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
 
 /// Whether there is a dashboard; without a terminal a run that nothing ends is given an end.
 fn choose_dashboard(config: &mut RunConfig) -> bool {
-    let terminal = std::io::stdout().is_terminal();
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let terminal = std::io::stdout().is_terminal() && !dumb;
     if terminal && !config.headless {
         return true;
     }
     if !terminal && !config.headless {
-        eprintln!("pipetop: standard output is no terminal: running without the dashboard");
+        setup::tell(&["standard output is no terminal: running without the dashboard".to_owned()]);
     }
     if !config.once && config.duration.is_none() {
-        eprintln!(
-            "pipetop: stopping after {} s: set another end with --duration or --once",
-            UNATTENDED.as_secs()
-        );
+        let seconds = UNATTENDED.as_secs();
+        setup::tell(&[format!(
+            "stopping after {seconds} s: set another end with --duration or --once"
+        )]);
         config.duration = Some(UNATTENDED);
     }
     false

@@ -218,7 +218,9 @@ impl Text {
     fn threads(&mut self, report: &Report) {
         self.heading("threads");
         self.line(format!("{:<20}{:>6}{:>10}  where the time went", "", "cpu", "images"));
-        for thread in report.threads.iter().take(MOST_THREADS) {
+        let (runtime, listed): (Vec<_>, Vec<_>) =
+            report.threads.iter().partition(|thread| thread.group == "runtime");
+        for thread in listed.iter().copied().take(MOST_THREADS) {
             let bar = match &thread.share {
                 // What pipetop's own threads wait for is no part of the pipeline's story.
                 _ if thread.group == "own" => String::new(),
@@ -232,7 +234,17 @@ impl Text {
             let name = clipped(&named(thread), 20);
             self.line(format!("{name:<20}{:>6}{items:>10}  {bar}", percent(thread.cpu)));
         }
-        if let Some(more) = report.threads.len().checked_sub(MOST_THREADS).filter(|&n| n > 0) {
+        if !runtime.is_empty() {
+            let cpu = runtime.iter().filter_map(|thread| thread.cpu).sum();
+            let name = format!("load-io ×{} (runtime)", runtime.len());
+            let name = if self.style.ascii { name.replace('×', "x") } else { name };
+            self.line(format!(
+                "{name:<20}{:>6}{:>10}  they serve the load lanes",
+                percent(Some(cpu)),
+                ""
+            ));
+        }
+        if let Some(more) = listed.len().checked_sub(MOST_THREADS).filter(|&n| n > 0) {
             self.line(format!("… {more} more: the JSON report has them all"));
         }
         self.lanes(report);

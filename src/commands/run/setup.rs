@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::cli::{ColorChoice, LogLevel};
 use crate::commands::Failure;
-use crate::config::RunConfig;
+use crate::config::{InputChoice, RunConfig};
 use crate::export::text::Style;
 use crate::pipeline::control::StartError;
 use crate::pipeline::infer::{Engine, EngineChoice, ModelOptions, build_engine_noting};
@@ -56,6 +56,9 @@ pub(crate) fn signals() -> Result<Arc<AtomicBool>, Failure> {
 
 /// The input of a run, what was odd about it told.
 pub(crate) fn source(config: &RunConfig) -> Result<Source, Failure> {
+    if let InputChoice::Synthetic { images, .. } = config.input {
+        tell(&[format!("making {images} built-in images …")]);
+    }
     let source = config.input.open()?;
     tell(source.notices());
     Ok(source)

@@ -14,11 +14,8 @@ use crate::pipeline::knobs::KnobId;
 use crate::pipeline::shared::Shared;
 use crate::pipeline::source::{Entry, MAX_BYTES, read_file};
 use crate::probe::clock::{self, Nanos};
-use crate::probe::registry::{Lane, Registered, Registry};
+use crate::probe::registry::{Lane, RUNTIME, Registered, Registry};
 use crate::probe::state::{self, Wait};
-
-/// The group of the threads beneath the lanes.
-pub(crate) const RUNTIME: &str = "runtime";
 
 thread_local! {
     static RUNTIME_THREAD: RefCell<Option<Registered>> = const { RefCell::new(None) };

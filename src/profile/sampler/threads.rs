@@ -1,5 +1,6 @@
 //! Samples of threads: the registered ones with their states, then the foreign ones.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::OWN;
@@ -8,7 +9,7 @@ use crate::pipeline::Stage;
 use crate::probe::clock::Nanos;
 use crate::probe::lock::LockStats;
 use crate::probe::os::{self, Switches};
-use crate::probe::registry::{Registry, Thread, Usage};
+use crate::probe::registry::{Gone, Registry, Thread, Usage};
 use crate::profile::snapshot::{Group, ThreadSample};
 
 /// Context switches and cores cost 30 µs a thread to read: they are refreshed this often.
@@ -18,8 +19,8 @@ const REFRESH: Nanos = 1_000_000_000;
 #[derive(Debug)]
 pub(super) struct Threads {
     start: Nanos,
-    /// By order of registration.
-    known: Vec<Known>,
+    /// By the threads' serial numbers.
+    known: BTreeMap<u64, Known>,
     foreign: Foreign,
     refreshed: Option<Nanos>,
 }
@@ -55,7 +56,7 @@ impl RunQueue {
 impl Threads {
     /// Threads of a run that started at `start`.
     pub(super) fn new(start: Nanos) -> Self {
-        Self { start, known: Vec::new(), foreign: Foreign::new(start), refreshed: None }
+        Self { start, known: BTreeMap::new(), foreign: Foreign::new(start), refreshed: None }
     }
 
     /// Samples all threads as of `now`, sorted by group, in each by number.
@@ -66,12 +67,14 @@ impl Threads {
         }
         let threads = registry.threads();
         let locks = registry.locks();
-        self.known.resize(threads.len(), Known::default());
-        let mut samples: Vec<_> = threads
-            .iter()
-            .zip(&mut self.known)
-            .map(|(thread, known)| sample(thread, known, self.start, now, refresh, &locks))
-            .collect();
+        let mut known = std::mem::take(&mut self.known);
+        let mut samples = Vec::with_capacity(threads.len());
+        for thread in &threads {
+            let mut memory = known.remove(&thread.serial).unwrap_or_default();
+            samples.push(sample(thread, &mut memory, self.start, now, refresh, &locks));
+            self.known.insert(thread.serial, memory);
+        }
+        samples.extend(gone(registry.gone()));
         if !registry.is_bare() {
             samples.extend(self.foreign.read(&threads, now));
         }
@@ -117,6 +120,26 @@ fn sample(
         involuntary: known.switches.involuntary,
         core: known.switches.core,
     }
+}
+
+/// The runtime's ended threads as one row.
+fn gone(gone: Gone) -> Option<ThreadSample> {
+    (gone.threads > 0).then(|| ThreadSample {
+        name: "load-io (ended)".to_owned(),
+        tid: 0,
+        group: Group::Runtime,
+        state: None,
+        since: 0,
+        until: None,
+        cpu: Some(gone.cpu),
+        runnable: Some(gone.run_queue),
+        waits: None,
+        lock: None,
+        items: 0,
+        voluntary: None,
+        involuntary: None,
+        core: None,
+    })
 }
 
 fn group(name: &str) -> Group {
