@@ -89,7 +89,7 @@ impl Text {
         let model = if engine.classes == 0 {
             engine.name.clone()
         } else {
-            format!("{}, {}", engine.model, engine.name)
+            format!("{}, {}", shown(&engine.model), engine.name)
         };
         let title = format!("{} ({} {images}) → {model}", shown(&input.name), count(input.images));
         self.line(clipped(&title, WIDTH));

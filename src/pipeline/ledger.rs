@@ -15,7 +15,7 @@ use crate::probe::registry::Registry;
 /// Epochs kept; older ones are dropped and counted.
 const MOST_SEGMENTS: usize = 32;
 /// Failed images kept with their names; more are only counted.
-const MOST_NAMES: usize = 10_000;
+pub const MOST_NAMES: usize = 10_000;
 
 /// An image that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

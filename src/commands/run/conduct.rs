@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::DRAIN;
 use crate::pipeline::control::Pipeline;
+use crate::pipeline::ledger::MOST_NAMES;
 use crate::probe::clock::{self, Nanos};
 use crate::profile::snapshot::{Phase, Snapshot};
 
@@ -73,11 +74,17 @@ impl Conductor {
 
     /// Whether the time is up, or the whole input went by and not one image could be used.
     fn is_over(&self, snapshot: &Snapshot) -> bool {
-        let items = &snapshot.items;
-        let hopeless = items.predicted == 0 && items.failed >= snapshot.run.input.images;
-        !self.pipeline.is_stopping()
-            && !snapshot.run.once
-            && (self.duration.is_some_and(|duration| snapshot.at >= duration) || hopeless)
+        let time_is_up = self.duration.is_some_and(|duration| snapshot.at >= duration);
+        !self.pipeline.is_stopping() && (time_is_up || self.is_hopeless(snapshot))
+    }
+
+    /// Whether each input has failed, round and round. Failures that come again say nothing of the
+    /// inputs that are still under way.
+    fn is_hopeless(&self, snapshot: &Snapshot) -> bool {
+        let (items, inputs) = (&snapshot.items, snapshot.run.input.images);
+        let distinct = items.failed_items.len() as u64;
+        let listed = inputs.min(MOST_NAMES as u64);
+        !self.once && items.predicted == 0 && distinct >= listed && items.failed >= inputs
     }
 
     /// What is left of the time to drain.
