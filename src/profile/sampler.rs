@@ -59,9 +59,8 @@ impl Assembler {
         let latency = pipeline.latency();
         let (segments, segments_dropped) = pipeline.segments();
         let intake = pipeline.intake();
-        let now = clock::now();
         let (knobs, epoch) = pipeline.knobs();
-        let threads = self.threads.read(pipeline.registry(), now);
+        let (now, threads) = self.threads.read(pipeline.registry());
         let left = intake.read.saturating_sub(predicted + failed);
         Snapshot {
             run: Arc::clone(&self.run),
