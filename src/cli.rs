@@ -114,6 +114,9 @@ pub struct RunArgs {
     /// So it is also when stdout is no terminal; without --once or --duration such a run lasts 10 s.
     #[arg(long, conflicts_with_all = ["fps", "no_mouse"], help_heading = "Run")]
     pub headless: bool,
+    /// Run without probes, to see what measuring costs: no thread, queue or lock is measured
+    #[arg(long, help_heading = "Run")]
+    pub no_probes: bool,
     /// Write the final report as JSON; `-` is stdout, which then holds nothing else
     #[arg(long, value_name = "FILE|-", value_parser = values::sink, help_heading = "Run")]
     pub json: Option<Sink>,

@@ -47,6 +47,8 @@ pub struct RunConfig {
     pub knobs: KnobValues,
     /// Samples a second.
     pub sample_hz: f64,
+    /// Threads, queues and locks are measured.
+    pub probes: bool,
     /// Frames a second at most.
     pub fps: u32,
     /// The dashboard takes the mouse.
@@ -173,10 +175,11 @@ impl RunConfig {
             duration: args.duration,
             headless: args.headless || args.json == Some(Sink::Stdout),
             json: args.json,
-            output: args.output,
+            output: to_file(args.output)?,
             engine,
             model: model_options(args.model, file.model)?,
             knobs,
+            probes: !args.no_probes,
             sample_hz: args.sample_hz.or(file.sample_hz).unwrap_or(DEFAULT_SAMPLE_HZ),
             fps: args.fps.or(file.fps).unwrap_or(DEFAULT_FPS),
             mouse: !args.no_mouse && file.mouse.unwrap_or(true),
@@ -284,6 +287,16 @@ fn refuse_twice(flag: &str, short: Setting, set: &[Setting]) -> Result<(), Confi
             short.value
         )))
     })
+}
+
+/// A file for answers: `-` would be one of that name, which nobody means.
+fn to_file(output: Option<PathBuf>) -> Result<Option<PathBuf>, ConfigError> {
+    match output {
+        Some(path) if path.as_os_str() == "-" => Err(ConfigError::Usage(
+            "--output writes a file: name one, or /dev/stdout together with --json FILE".into(),
+        )),
+        output => Ok(output),
+    }
 }
 
 /// The command that a path without a file was meant to be, if it looks like one.

@@ -24,4 +24,4 @@ pub mod theme;
 pub mod widgets;
 
 pub use run::{Exit, Options, TuiError, run};
-pub use theme::ColorChoice;
+pub use theme::{ColorChoice, ascii_wanted};

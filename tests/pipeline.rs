@@ -1,9 +1,12 @@
 //! The pipeline as a whole: every image comes out exactly once, whatever is turned meanwhile.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use pipetop::pipeline::Stage;
@@ -28,13 +31,13 @@ struct Telltale {
     input: InputSpec,
     /// Fails on each n-th batch, where set.
     fails: Option<u64>,
-    batches: std::sync::atomic::AtomicU64,
+    batches: AtomicU64,
 }
 
 const CLASSES: usize = 64;
 
 impl Telltale {
-    fn new(fails: Option<u64>) -> Arc<dyn Engine> {
+    fn engine(fails: Option<u64>) -> Arc<dyn Engine> {
         Arc::new(Self {
             info: EngineInfo {
                 kind: "test".into(),
@@ -46,7 +49,7 @@ impl Telltale {
             },
             input: InputSpec { side: 8, short_side: 8, mean: [0.0; 3], std: [4.0; 3] },
             fails,
-            batches: Default::default(),
+            batches: AtomicU64::default(),
         })
     }
 }
@@ -73,7 +76,7 @@ impl Engine for Telltale {
     }
 
     fn submit(&self, pixels: Pixels, images: usize) -> Result<Box<dyn Ticket>, EngineError> {
-        let batch = self.batches.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let batch = self.batches.fetch_add(1, Ordering::Relaxed);
         if self.fails.is_some_and(|n| batch % n == n - 1) {
             return Ok(Box::new(Told(Err(EngineError("told to fail".into())))));
         }
@@ -119,6 +122,7 @@ fn parts(source: Source, engine: Arc<dyn Engine>, once: bool, output: Option<Pat
         max_pixels: 1_000_000,
         output,
         cache_bytes: 1 << 30,
+        batch_bytes: 4 << 30,
     }
 }
 
@@ -177,7 +181,7 @@ proptest! {
         let paths = inputs(folder.path(), count, broken);
         let output = folder.path().join("answers.jsonl");
         let source = Source::from_paths(&paths, &[]).unwrap();
-        let parts = parts(source, Telltale::new(fails), true, Some(output.clone()));
+        let parts = parts(source, Telltale::engine(fails), true, Some(output.clone()));
         let pipeline = Pipeline::start(parts, &Arc::new(Registry::default())).unwrap();
         for turn in &turns {
             let spec = &KNOBS[turn.knob];
@@ -241,7 +245,7 @@ fn the_limit_is_the_stage_that_everything_waits_for() {
         let pipeline = Arc::new(Pipeline::start(parts, &Arc::new(Registry::default())).unwrap());
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
-            let (from, to) = snapshots(&pipeline, Duration::from_millis(1000));
+            let (from, to) = snapshots(&pipeline, Duration::from_secs(1));
             let found = limit(&Window::between(&from, &to));
             if found == Limit::Stage(expected) {
                 break;
@@ -253,7 +257,7 @@ fn the_limit_is_the_stage_that_everything_waits_for() {
     set(&mut parts, "arrival.rate=20");
     let pipeline = Arc::new(Pipeline::start(parts, &Arc::new(Registry::default())).unwrap());
     std::thread::sleep(Duration::from_millis(300));
-    let (from, to) = snapshots(&pipeline, Duration::from_millis(1000));
+    let (from, to) = snapshots(&pipeline, Duration::from_secs(1));
     let window = Window::between(&from, &to);
     assert_eq!(limit(&window), Limit::Input);
     let rate = window.throughput().unwrap();
@@ -270,7 +274,7 @@ fn ready_batches_feed_the_engine_at_its_own_pace_and_files_come_back_after() {
         assert!(Instant::now() < deadline, "batches never came");
         std::thread::sleep(Duration::from_millis(10));
     }
-    let (from, to) = snapshots(&pipeline, Duration::from_millis(1000));
+    let (from, to) = snapshots(&pipeline, Duration::from_secs(1));
     let window = Window::between(&from, &to);
     // Two threads here preprocess a few hundred a second at most: it is the device that is busy.
     let busy = window.device_busy(Stage::Infer).unwrap();
@@ -313,7 +317,7 @@ fn knobs_are_in_force_within_a_tenth_of_a_second() {
         std::thread::sleep(Duration::from_millis(1));
     }
     // A tenth of a second is what is promised; the machine may be busy with other tests.
-    assert!(turned.elapsed() < Duration::from_millis(1000), "{:?}", turned.elapsed());
+    assert!(turned.elapsed() < Duration::from_secs(1), "{:?}", turned.elapsed());
     let refused = pipeline.command(Command::Set(KnobId::InferBatch, KnobValue::Int(100_000)));
     assert!(refused.unwrap_err().to_string().contains("1 to 512"));
 }

@@ -350,6 +350,8 @@ pub struct OwnReport {
     pub rss_mib: Option<f64>,
     /// Samples a second.
     pub sample_hz: f64,
+    /// The run had no probes: threads, queues and locks were not measured.
+    pub bare: bool,
     /// Samples taken late or not at all.
     pub samples_missed: u64,
 }

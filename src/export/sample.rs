@@ -68,6 +68,7 @@ fn run_info() -> RunInfo {
         once: false,
         duration_s: Some(11.0),
         sample_hz: 10.0,
+        bare: false,
     }
 }
 
@@ -85,6 +86,7 @@ fn snapshot(at: Nanos) -> Snapshot {
         epoch: 0,
         from: 0,
         last_out: at.min(6 * SECOND),
+        predicted_before: 0,
         predicted: images.min(600),
         failed: 0,
         latency: latency(images.min(600)),
@@ -95,6 +97,7 @@ fn snapshot(at: Nanos) -> Snapshot {
             epoch: 1,
             from: 6 * SECOND,
             last_out: at,
+            predicted_before: 600,
             predicted: images - 600,
             failed: 0,
             latency: latency(images - 600),
@@ -193,6 +196,7 @@ fn threads(at: Nanos, images: u64) -> Vec<ThreadSample> {
             waits
         });
         ThreadSample {
+            until: None,
             name: name.into(),
             tid,
             group,
@@ -201,6 +205,7 @@ fn threads(at: Nanos, images: u64) -> Vec<ThreadSample> {
             cpu: Some(at * cpu / 100),
             runnable: Some(at / 50),
             waits,
+            lock: None,
             items: images / 2,
             voluntary: None,
             involuntary: None,
@@ -232,6 +237,7 @@ fn lock(at: Nanos) -> LockSample {
         wait_max: 3 * MS,
         waits: Histogram::of((0..at / MS / 10).map(|_| MS / 10)),
         hold: None,
+        hold_exact: false,
         holder: None,
         waiters: 0,
     }

@@ -141,7 +141,7 @@ impl Pipeline {
                 stage,
                 workers: workers(stage),
                 done: counters.done(),
-                service: counters.service.read(),
+                service: counters.service(),
                 device_busy,
             }
         };

@@ -10,12 +10,13 @@ use super::batches::Batches;
 use super::buffers::{Buffers, ByteCache};
 use super::infer::Engine;
 use super::item::{Answer, Inferred, Item, Loaded, Times};
-use super::knobs::{CACHES, KnobId, KnobValues, LiveKnobs, MAX_THREADS};
+use super::knobs::{CACHES, KnobId, KnobValues, LOCKS, LiveKnobs, MAX_THREADS};
 use super::ledger::Ledger;
+use super::preprocess::Preprocessor;
 use super::source::Source;
 use crate::probe::clock::{self, Nanos};
 use crate::probe::gate::Gate;
-use crate::probe::histogram::Recorder;
+use crate::probe::histogram::{Histogram, Recorder};
 use crate::probe::lock::Mutex;
 use crate::probe::queue::Queue;
 use crate::probe::registry::Registry;
@@ -44,6 +45,8 @@ pub(super) struct Shared {
     pub(super) answers: Queue<Answer>,
     pub(super) preprocess_gate: Gate,
     pub(super) infer_gate: Gate,
+    /// Scratch buffers that all preprocess workers share where `preprocess.lock` is `pool`.
+    pub(super) pool: Mutex<Preprocessor>,
     pub(super) buffers: Buffers,
     pub(super) cache: ByteCache,
     pub(super) arrivals: Mutex<Arrivals>,
@@ -78,23 +81,39 @@ pub(super) struct Counters {
 pub(super) struct StageCounters {
     /// Images that left the stage.
     done: AtomicU64,
-    /// Service times of images.
-    pub(super) service: Recorder,
+    /// Service times of images; `None` without probes.
+    service: Option<Recorder>,
 }
 
 impl StageCounters {
     /// Books `images` that left the stage after `service` each.
     pub(super) fn add(&self, images: u64, service: Nanos) {
-        self.service.record_n(service, images);
+        if let Some(recorder) = &self.service {
+            recorder.record_n(service, images);
+        }
         self.done.fetch_add(images, Ordering::Relaxed);
     }
 
+    /// Service times so far.
+    pub(super) fn service(&self) -> Histogram {
+        self.service.as_ref().map(Recorder::read).unwrap_or_default()
+    }
+
+    /// Images that left the stage.
     pub(super) fn done(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
     }
 }
 
 impl Counters {
+    fn new(bare: bool) -> Self {
+        let stage = || StageCounters {
+            service: (!bare).then(Recorder::default),
+            ..StageCounters::default()
+        };
+        Self { stages: std::array::from_fn(|_| stage()), ..Self::default() }
+    }
+
     pub(super) fn stage(&self, stage: Stage) -> &StageCounters {
         &self.stages[stage as usize]
     }
@@ -137,12 +156,17 @@ impl Shared {
                 count(KnobId::PreprocessThreads),
             ),
             infer_gate: Gate::new(registry, "gate.infer", count(KnobId::InferThreads)),
+            pool: Mutex::timed(
+                registry,
+                "preprocess.pool",
+                Preprocessor::new(engine.input(), limits.max_pixels),
+            ),
             buffers: Buffers::new(registry),
             cache: ByteCache::new(source.len(), limits.cache_bytes),
             arrivals: Mutex::new(registry, "arrivals", arrivals),
             load_changed: Notify::new(),
             ledger: Ledger::new(registry, start, knobs),
-            counters: Counters::default(),
+            counters: Counters::new(registry.is_bare()),
             once: limits.once,
             max_pixels: limits.max_pixels,
             stopping: AtomicBool::new(false),
@@ -215,6 +239,11 @@ impl Shared {
         if over && self.reading.load(Ordering::SeqCst) == 0 {
             self.loaded.close();
         }
+    }
+
+    /// Whether the preprocess workers share one set of scratch buffers.
+    pub(super) fn pooled(&self) -> bool {
+        LOCKS[self.knobs.choice(KnobId::PreprocessLock)] == "pool"
     }
 
     /// Which of [`CACHES`] is set.

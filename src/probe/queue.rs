@@ -43,11 +43,8 @@ pub enum Popped<T> {
 impl<T> Queue<T> {
     /// An empty queue; its inner lock is on the table as `queue.NAME`.
     pub fn new(registry: &Registry, name: &'static str, capacity: usize) -> Self {
-        let inner = Inner {
-            items: VecDeque::new(),
-            closed: false,
-            track: Track::new(capacity as u64, clock::now()),
-        };
+        let inner =
+            Inner { items: VecDeque::new(), closed: false, track: registry.track(capacity) };
         Self {
             name,
             inner: Mutex::new(registry, &format!("queue.{name}"), inner),
@@ -202,7 +199,7 @@ impl<T> Inner<T> {
 
     fn note(&mut self) {
         let depth = self.items.len() as u64;
-        self.track.set(clock::now(), depth, depth);
+        self.track.note(depth, depth);
     }
 }
 
@@ -235,7 +232,9 @@ mod tests {
                 queue.set_capacity(capacity);
                 std::thread::yield_now();
             }
-            producers.into_iter().for_each(|p| p.join().unwrap());
+            for producer in producers {
+                producer.join().unwrap();
+            }
             queue.close();
         });
         assert_eq!(sum.load(Ordering::Relaxed), 1500 * 1501 / 2);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::clock::{self, Nanos};
 
@@ -75,6 +75,8 @@ pub struct StateCell {
     open: AtomicU64,
     closed: [AtomicU64; STATES],
     items: AtomicU64,
+    /// Which lock is waited for: its place on the table + 1; 0 for none.
+    lock: AtomicU32,
     birth: Nanos,
 }
 
@@ -89,6 +91,8 @@ pub struct StateReading {
     pub work: Nanos,
     /// Images finished.
     pub items: u64,
+    /// Which lock is waited for, by its place on the registry's table.
+    pub lock: Option<u32>,
 }
 
 impl StateCell {
@@ -98,6 +102,7 @@ impl StateCell {
             open: AtomicU64::new(pack(WORK, now)),
             closed: Default::default(),
             items: AtomicU64::new(0),
+            lock: AtomicU32::new(0),
             birth: now,
         }
     }
@@ -130,7 +135,7 @@ impl StateCell {
 
     /// Reads the cell as of `now`.
     pub fn read(&self, now: Nanos) -> StateReading {
-        let items = self.items.load(Ordering::Relaxed);
+        let (items, lock) = (self.items.load(Ordering::Relaxed), self.lock.load(Ordering::Relaxed));
         let mut closed = [0; STATES];
         for _ in 0..16 {
             let (code, since) = unpack(self.open.load(Ordering::Acquire));
@@ -140,18 +145,24 @@ impl StateCell {
             if closed.iter().sum::<u64>() + self.birth == since {
                 closed[code as usize] += now.saturating_sub(since);
                 let state = Wait::ALL.get(code as usize).copied();
-                return Self::reading(state, closed, items);
+                let lock = lock.checked_sub(1).filter(|_| state == Some(Wait::Lock));
+                return Self::reading(state, closed, items, lock);
             }
         }
         // The writer was stopped between its two stores, or changes faster than we read: the closed
         // intervals are right up to their own sum, and only the moment since is not credited.
-        Self::reading(None, closed, items)
+        Self::reading(None, closed, items, None)
     }
 
-    fn reading(state: Option<Wait>, closed: [u64; STATES], items: u64) -> StateReading {
+    fn reading(
+        state: Option<Wait>,
+        closed: [u64; STATES],
+        items: u64,
+        lock: Option<u32>,
+    ) -> StateReading {
         let mut waits = [0; Wait::ALL.len()];
         waits.copy_from_slice(&closed[..Wait::ALL.len()]);
-        StateReading { state, waits, work: closed[WORK as usize], items }
+        StateReading { state, waits, work: closed[WORK as usize], items, lock }
     }
 }
 
@@ -178,6 +189,21 @@ pub(super) fn set_current(cell: Option<Arc<StateCell>>) -> Option<Arc<StateCell>
 pub fn waiting<R>(wait: Wait, body: impl FnOnce() -> R) -> R {
     let _open = enter(wait);
     body()
+}
+
+/// Runs `body` as [`waiting`] does, with the lock that is waited for named by its place on the table.
+pub(super) fn waiting_for<R>(wait: Wait, lock: u32, body: impl FnOnce() -> R) -> R {
+    let name = |lock: u32| {
+        CURRENT.with_borrow(|cell| {
+            if let Some(cell) = cell {
+                cell.lock.store(lock, Ordering::Relaxed);
+            }
+        });
+    };
+    name(lock + 1);
+    let result = waiting(wait, body);
+    name(0);
+    result
 }
 
 /// Sets the calling thread's state for good (`None`: working), for hooks that have no scope.

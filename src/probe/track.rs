@@ -1,6 +1,6 @@
 //! The account of a queue: depth × time, time with something ready, time without room.
 
-use super::clock::Nanos;
+use super::clock::{self, Nanos};
 
 /// What a queue has seen so far. It is kept under the queue's own lock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct Track {
     /// Handed over so far.
     pub popped: u64,
     last: Nanos,
+    /// Without probes only depth, capacity and count are kept.
+    bare: bool,
 }
 
 impl Track {
@@ -28,8 +30,22 @@ impl Track {
         Self { capacity, last: now, ..Self::default() }
     }
 
+    /// An empty queue of a capacity, of which no times are kept.
+    pub fn bare(capacity: u64) -> Self {
+        Self { capacity, bare: true, ..Self::default() }
+    }
+
+    /// Sets depth and ready as of now.
+    pub fn note(&mut self, depth: u64, ready: u64) {
+        let now = if self.bare { 0 } else { clock::now() };
+        self.set(now, depth, ready);
+    }
+
     /// Credits the time since the last change to the state that held.
     pub fn advance(&mut self, now: Nanos) {
+        if self.bare {
+            return;
+        }
         let span = now.saturating_sub(self.last);
         self.depth_time += u128::from(span) * u128::from(self.depth);
         if self.ready > 0 {

@@ -297,6 +297,7 @@ mod tests {
             items: Items { predicted: tick * 10, ..Items::default() },
             latency: Histogram::default(),
             segments: Vec::new(),
+            segments_dropped: 0,
             stages: Vec::new(),
             queues: Vec::new(),
             threads: Vec::new(),

@@ -27,7 +27,8 @@ const MOSTLY: f64 = 0.5;
 /// Names the stage that limits, by walking the queues from the sink to the source: the consumer of
 /// the last queue that nearly always has something ready is the one that everything waits for.
 pub fn limit(window: &Window<'_>) -> Limit {
-    let quiet = window.to().phase != Phase::Running;
+    // Without probes nothing is known of the queues.
+    let quiet = window.to().phase == Phase::Starting || window.to().queues.is_empty();
     let moved = window.to().stages.iter().any(|stage| {
         window.from().stage(stage.stage).is_some_and(|before| stage.done > before.done)
     });

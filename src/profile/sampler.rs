@@ -23,8 +23,7 @@ use crate::pipeline::ledger::Failures;
 use crate::probe::clock::{self, Nanos};
 use crate::probe::os;
 
-/// The group of pipetop's own threads: screen and sampler.
-pub const OWN: &str = "own";
+pub use crate::probe::registry::OWN;
 
 /// Takes snapshots of one pipeline.
 pub struct Assembler {
@@ -154,6 +153,9 @@ fn stages(pipeline: &Pipeline) -> Vec<StageSample> {
 }
 
 fn queues(pipeline: &Pipeline) -> Vec<QueueSample> {
+    if pipeline.registry().is_bare() {
+        return Vec::new();
+    }
     let sample = |reading: crate::pipeline::observe::QueueReading| QueueSample {
         name: reading.name.to_owned(),
         unit: reading.unit.to_owned(),
@@ -197,6 +199,7 @@ fn locks(pipeline: &Pipeline, threads: &[ThreadSample]) -> Vec<LockSample> {
             wait_max: reading.wait_max,
             waits: reading.waits,
             hold: reading.hold,
+            hold_exact: reading.hold_exact,
             holder: reading.holder.and_then(|tid| names.get(&tid)).map(|name| (*name).to_owned()),
             waiters: reading.waiters,
         }
@@ -225,6 +228,7 @@ pub fn run_info(
         once,
         duration_s: duration.map(|duration| duration.as_secs_f64()),
         sample_hz,
+        bare: pipeline.registry().is_bare(),
     }
 }
 
@@ -263,23 +267,27 @@ impl Sampler {
             assembler.pipeline.wake_when_done(std::thread::current());
             let mut end_seen = false;
             let mut due = clock::now() + period;
-            while !for_thread.stop.load(Ordering::Acquire) {
-                std::thread::park_timeout(Duration::from_nanos(due.saturating_sub(clock::now())));
-                let stopping = for_thread.stop.load(Ordering::Acquire);
-                let ended = assembler.pipeline.is_done() && !end_seen;
-                if clock::now() < due && !stopping && !ended {
-                    continue;
-                }
-                end_seen |= ended;
+            let mut take = |assembler: &mut Assembler| {
                 let snapshot = Arc::new(assembler.snapshot());
                 sink(&snapshot);
                 *for_thread.latest.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
+            };
+            while !for_thread.stop.load(Ordering::Acquire) {
+                std::thread::park_timeout(Duration::from_nanos(due.saturating_sub(clock::now())));
+                let ended = assembler.pipeline.is_done() && !end_seen;
+                if clock::now() < due && !ended {
+                    continue;
+                }
+                end_seen |= ended;
+                take(&mut assembler);
                 if clock::now() >= due {
                     let late = clock::now().saturating_sub(due) / period;
                     assembler.missed.fetch_add(late, Ordering::Relaxed);
                     due += (late + 1) * period;
                 }
             }
+            // Whatever came between the newest sample and the stop is in the last one.
+            take(&mut assembler);
         })?;
         Ok(Self { shared, thread: Some(thread) })
     }

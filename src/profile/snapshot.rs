@@ -85,6 +85,8 @@ pub struct RunInfo {
     pub duration_s: Option<f64>,
     /// Samples a second.
     pub sample_hz: f64,
+    /// The run has no probes: threads, queues and locks are not measured.
+    pub bare: bool,
 }
 
 /// Where a run stands.
@@ -220,12 +222,16 @@ pub struct ThreadSample {
     pub state: Option<Wait>,
     /// Since when it has been measured, since the start of the run.
     pub since: Nanos,
-    /// CPU time since then.
+    /// When it ended, since the start of the run, if it has.
+    pub until: Option<Nanos>,
+    /// CPU time since `since`.
     pub cpu: Option<Nanos>,
     /// Time on the run queue since then: wants a CPU and has none.
     pub runnable: Option<Nanos>,
     /// Declared waits since then; `None` where the thread is not registered.
     pub waits: Option<Waits>,
+    /// The lock that it waits for now.
+    pub lock: Option<String>,
     /// Images it has finished.
     pub items: u64,
     /// Voluntary context switches (refreshed about once a second).
@@ -268,6 +274,8 @@ pub struct LockSample {
     pub waits: Histogram,
     /// Time held, where it is measured.
     pub hold: Option<Nanos>,
+    /// Whether each hold was timed; otherwise one in 32 was, and `hold` is an estimate.
+    pub hold_exact: bool,
     /// Who holds it now.
     pub holder: Option<String>,
     /// How many wait now.

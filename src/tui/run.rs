@@ -30,7 +30,7 @@ pub struct Options {
     pub fps: f64,
     /// Whether the mouse works (the terminal's own selection then needs Shift).
     pub mouse: bool,
-    /// Only ASCII glyphs.
+    /// Only ASCII glyphs; [`ascii_wanted`](super::theme::ascii_wanted) asks the environment.
     pub ascii: bool,
     /// Colours.
     pub color: ColorChoice,
@@ -180,7 +180,7 @@ pub fn drive(
             match app.handle(event, area) {
                 Effect::None => {}
                 Effect::Send(command) => {
-                    if let Err(error) = control(command.clone()) {
+                    if let Err(error) = control(command) {
                         app.refused(&command, &error);
                     }
                 }

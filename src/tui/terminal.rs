@@ -1,6 +1,7 @@
 //! The terminal: raw mode, alternate screen, mouse; put back in all cases, panics included.
 
 use std::io::{self, BufWriter, Stdout, Write as _};
+use std::mem::ManuallyDrop;
 use std::panic::{self, PanicHookInfo};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,8 +14,8 @@ use ratatui::crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
 };
 use ratatui::crossterm::terminal::{
-    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
-    disable_raw_mode, enable_raw_mode,
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
+    LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use ratatui::crossterm::{execute, queue};
 use ratatui::layout::Rect;
@@ -32,7 +33,9 @@ const BUFFER: usize = 1 << 16;
 
 /// The real terminal, ours until this is dropped.
 pub struct Live {
-    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    /// Never dropped: its own drop prints to stderr where the cursor cannot be shown, and panics where
+    /// stderr is gone too. `leave` shows the cursor.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>,
     theme: Theme,
     mouse: bool,
 }
@@ -44,15 +47,20 @@ impl Live {
     /// Where standard output is no terminal or it cannot be set up; it is as before then.
     pub fn take(theme: Theme, mouse: bool) -> io::Result<Self> {
         put_back_on_panic(thread::current().id());
-        let backend = CrosstermBackend::new(BufWriter::with_capacity(BUFFER, io::stdout()));
-        let entered = enter(mouse).and_then(|()| Terminal::new(backend));
+        let entered = enter(mouse).and_then(|()| blank());
         let terminal = entered.inspect_err(|_| leave())?;
-        Ok(Self { terminal, theme, mouse })
+        Ok(Self { terminal: ManuallyDrop::new(terminal), theme, mouse })
     }
 
     fn resume(&mut self) -> io::Result<()> {
+        // Whoever had the terminal meanwhile may have changed its mode: crossterm would believe that
+        // it is still raw.
+        disable_raw_mode()?;
         enter(self.mouse)?;
-        self.terminal.clear()
+        // A terminal that knows of no frame draws all of the next one. (Its own `clear` asks for the
+        // cursor's place, and would wait for an answer that the input thread may read.)
+        self.terminal = ManuallyDrop::new(blank()?);
+        execute!(self.terminal.backend_mut(), Clear(ClearType::All))
     }
 }
 
@@ -85,6 +93,11 @@ impl Drop for Live {
     fn drop(&mut self) {
         leave();
     }
+}
+
+/// A terminal that knows of no frame yet.
+fn blank() -> io::Result<Terminal<CrosstermBackend<BufWriter<Stdout>>>> {
+    Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(BUFFER, io::stdout())))
 }
 
 fn enter(mouse: bool) -> io::Result<()> {

@@ -40,6 +40,20 @@ impl ColorChoice {
     }
 }
 
+/// Whether the environment asks for ASCII: a terminal that has few glyphs, or a locale that is set
+/// and is not UTF-8. `var` reads an environment variable.
+#[must_use]
+pub fn ascii_wanted(var: impl Fn(&str) -> Option<String>) -> bool {
+    let set = |name: &&str| var(name).filter(|value| !value.is_empty());
+    let term = set(&"TERM").unwrap_or_default();
+    let poor = matches!(term.as_str(), "linux" | "dumb" | "vt100" | "vt220" | "ansi");
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set);
+    poor || locale.is_some_and(|locale| {
+        let locale = locale.to_lowercase();
+        !locale.contains("utf-8") && !locale.contains("utf8")
+    })
+}
+
 /// The states of a thread as drawn, in the order of a stacked bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -267,6 +281,20 @@ mod tests {
         assert_eq!(resolve(&[("TERM", "xterm-256color"), ("NO_COLOR", "1")]), ColorChoice::Never);
         assert_eq!(resolve(&[("TERM", "xterm"), ("NO_COLOR", "")]), ColorChoice::Ansi);
         assert_eq!(resolve(&[("TERM", "dumb")]), ColorChoice::Never);
+    }
+
+    #[test]
+    fn ascii_is_for_poor_terminals_and_other_locales() {
+        let wanted = |vars: &[(&str, &str)]| {
+            ascii_wanted(|name| {
+                vars.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert!(!wanted(&[("TERM", "xterm-256color"), ("LANG", "en_US.UTF-8")]));
+        assert!(!wanted(&[("TERM", "xterm")]), "containers often set no locale");
+        assert!(!wanted(&[("LC_ALL", ""), ("LANG", "C.utf8")]));
+        assert!(wanted(&[("TERM", "linux"), ("LANG", "en_US.UTF-8")]));
+        assert!(wanted(&[("TERM", "xterm"), ("LC_ALL", "C"), ("LANG", "en_US.UTF-8")]));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Frames of both screens, the help, the value field, the pause and the rest, with their styles.
 
+use std::sync::Arc;
+
 use insta::assert_snapshot;
 use pipetop::tui::ColorChoice;
 use pipetop::tui::theme::Theme;
@@ -104,6 +106,20 @@ fn a_paused_view_says_so() {
         driver.key(KeyCode::Char('p'));
         look("paused", &driver);
     }
+}
+
+#[test]
+fn a_run_with_an_end_says_when() {
+    let mut snapshots = scenario::preprocess_limited().snapshots();
+    for snapshot in &mut snapshots {
+        let snapshot = Arc::make_mut(snapshot);
+        let run = Arc::make_mut(&mut snapshot.run);
+        (run.once, run.duration_s) = (true, Some(90.0));
+    }
+    let driver = Driver::new((120, 36), &snapshots);
+    let shown = text(&draw(&driver.app, &rich(), driver.size));
+    assert!(shown.contains("the run ends at 00:01:30"), "{shown}");
+    assert!(shown.contains(" of 512"), "{shown}");
 }
 
 #[test]

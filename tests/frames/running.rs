@@ -21,9 +21,12 @@ use crate::scenario;
 struct Counter {
     drawn: u32,
     suspended: u32,
-    /// What was shown last of the refusal.
+    /// The refusal that was shown last.
     refusal: Option<String>,
     broken: bool,
+    /// Keys that are pressed once the frame of that number is drawn.
+    script: Vec<(u32, KeyCode)>,
+    keys: Option<Sender<Input>>,
 }
 
 impl Surface for Counter {
@@ -33,6 +36,11 @@ impl Surface for Counter {
         }
         self.drawn += 1;
         self.refusal = app.refusal().map(str::to_owned);
+        for &(_, code) in self.script.iter().filter(|(frame, _)| *frame == self.drawn) {
+            let keys = self.keys.as_ref().expect("a script needs keys");
+            let event = Event::Key(KeyEvent::from(code));
+            keys.send(Input::Event(event)).expect("the loop is there");
+        }
         Ok(())
     }
 
@@ -127,18 +135,10 @@ fn a_finished_run_ends_the_loop() {
 #[test]
 fn commands_go_out_before_the_person_leaves() {
     let mut looped = Loop::new();
-    // Nothing is known before the first snapshot: the key has to come after it.
-    let (keys, all) = (looped.keys.clone(), scenario::preprocess_limited().snapshots());
-    looped.snapshot(Arc::clone(&all[all.len() - 1]));
-    let typist = std::thread::spawn(move || {
-        let keys = keys.expect("open");
-        std::thread::sleep(std::time::Duration::from_millis(300));
-        for code in [KeyCode::Right, KeyCode::Char('q')] {
-            keys.send(Input::Event(Event::Key(KeyEvent::from(code)))).expect("the loop is there");
-        }
-    });
+    // The first frame knows of no snapshot yet.
+    looped.surface.keys.clone_from(&looped.keys);
+    looped.surface.script = vec![(2, KeyCode::Right), (2, KeyCode::Char('q'))];
     assert!(matches!(looped.run(), Ok(Exit::Quit)));
-    typist.join().expect("it does not panic");
     let set = Command::Set(KnobId::PreprocessThreads, KnobValue::Int(3));
     assert_eq!(looped.commands.into_inner(), [set]);
 }
@@ -173,18 +173,9 @@ fn a_lost_terminal_is_an_error_and_no_endless_loop() {
 fn a_refusal_reaches_the_screen() {
     let mut looped = Loop::new();
     looped.refuse = true;
-    let keys = looped.keys.clone().expect("open");
-    let feed = looped.feed.take().expect("open");
-    let typist = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(300));
-        let right = Input::Event(Event::Key(KeyEvent::from(KeyCode::Right)));
-        keys.send(right).expect("the loop is there");
-        std::thread::sleep(std::time::Duration::from_millis(300));
-        drop(feed);
-        keys
-    });
-    assert!(matches!(looped.run(), Ok(Exit::Done)));
-    drop(typist.join().expect("it does not panic"));
+    looped.surface.keys.clone_from(&looped.keys);
+    looped.surface.script = vec![(2, KeyCode::Right), (3, KeyCode::Char('q'))];
+    assert!(matches!(looped.run(), Ok(Exit::Quit)));
     let refusal = looped.surface.refusal.expect("it was drawn");
     assert!(refusal.contains("is refused: it is a test"), "{refusal}");
 }

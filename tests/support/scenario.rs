@@ -93,6 +93,7 @@ fn base(cores: usize, emulated: bool) -> Scenario {
             once: false,
             duration_s: None,
             sample_hz: 10.0,
+            bare: false,
         },
         labels,
         knobs: KnobValues::defaults(cores),
@@ -282,6 +283,7 @@ impl Sim {
             items: Items::default(),
             latency: Histogram::default(),
             segments: Vec::new(),
+            segments_dropped: 0,
             stages: Stage::ALL.map(stage).to_vec(),
             queues: vec![
                 queue("loaded", "images"),
@@ -341,11 +343,13 @@ impl Sim {
         self.threads(done, act);
         let now = &mut self.now;
         let host = now.host.get_or_insert(HostSample {
+            at: 0,
             cpus: now.run.cores as u32,
             cpu_busy: 0,
             memory_used: 3_300_000_000,
             memory_total: 8_000_000_000,
         });
+        host.at = now.at;
         host.cpu_busy += (act.host_cpu * TICK as f64 * f64::from(host.cpus)) as u64;
         now.own = OwnSample {
             cpu: Some(now.at / 110),
@@ -440,6 +444,7 @@ impl Sim {
             let place = now.threads.iter().position(|thread| thread.name == name);
             let place = place.unwrap_or_else(|| {
                 let fresh = ThreadSample {
+                    until: None,
                     name: name.clone(),
                     tid: 0,
                     group,
@@ -448,6 +453,7 @@ impl Sim {
                     cpu: Some(0),
                     runnable: Some(0),
                     waits: (group != Group::Foreign).then(Default::default),
+                    lock: None,
                     items: 0,
                     voluntary: None,
                     involuntary: None,

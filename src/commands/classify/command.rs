@@ -4,11 +4,12 @@ use std::io::{self, BufWriter, Write};
 
 use super::{JsonWriter, Summary, classify, write_text};
 use crate::cli::ClassifyArgs;
+use crate::commands::run::setup;
 use crate::commands::{Exit, Failure};
 use crate::config::{DEFAULT_MAX_PIXELS, classify_model};
 use crate::pipeline::decode::Prediction;
 use crate::pipeline::failure::ImageError;
-use crate::pipeline::infer::{Engine, EngineChoice, build_engine_noting};
+use crate::pipeline::infer::{Engine, EngineChoice};
 use crate::pipeline::source::Source;
 
 /// Classes that are named of each image.
@@ -21,11 +22,8 @@ const TOP: usize = 5;
 pub fn run(args: &ClassifyArgs) -> Result<Exit, Failure> {
     let model = classify_model(args)?;
     let source = Source::from_paths(&args.images, &[])?;
-    let (engine, notes) = build_engine_noting(&EngineChoice::Rten, &model)?;
-    for note in notes.iter().chain(source.notices()) {
-        // Nobody reads it: nothing is lost.
-        let _ = writeln!(io::stderr(), "pipetop: {note}");
-    }
+    setup::tell(source.notices());
+    let engine = setup::engine(EngineChoice::Rten, &model)?;
     let max_pixels = args.max_pixels.unwrap_or(DEFAULT_MAX_PIXELS);
     let out = BufWriter::new(io::stdout().lock());
     let summary = if args.json {

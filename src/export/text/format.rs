@@ -38,6 +38,7 @@ pub(super) fn ms(value: Option<f64>) -> String {
     value.map_or_else(
         || NONE.to_owned(),
         |value| match value {
+            v if v < 0.0005 => "<0.001".to_owned(),
             v if v < 1.0 => format!("{v:.3}"),
             v if v < 10.0 => format!("{v:.2}"),
             v if v < 100.0 => format!("{v:.1}"),
@@ -109,6 +110,7 @@ mod tests {
             [0.1234, 2.5, 55.74, 1203.0].map(|v| ms(Some(v))),
             ["0.123", "2.50", "55.7", "1203"]
         );
+        assert_eq!(ms(Some(0.0001)), "<0.001");
         assert_eq!([rate(None), ms(None), percent(None)], ["—", "—", "—"]);
         assert_eq!(percent(Some(0.974)), "97%");
     }

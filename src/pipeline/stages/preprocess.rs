@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::pipeline::Stage;
-use crate::pipeline::failure::ImageError;
+use crate::pipeline::batches::NoSlot;
+use crate::pipeline::failure::{ImageError, Reason};
 use crate::pipeline::item::{Answer, Item, Loaded};
 use crate::pipeline::knobs::{KnobId, MAX_THREADS};
 use crate::pipeline::preprocess::{Filter, Preprocessor};
@@ -84,11 +85,24 @@ fn fill(
         Err(error) => return Some(Err(error)),
     };
     let looked = clock::now().saturating_sub(item.times.taken);
-    let mut slot = shared.batches.reserve()?;
+    let mut slot = match shared.batches.reserve() {
+        Ok(slot) => slot,
+        Err(NoSlot::Closed) => return None,
+        Err(NoSlot::NoMemory { images }) => {
+            let detail = format!("there is no memory for a batch of {images} images");
+            return Some(Err(ImageError::new(Reason::Internal, detail)));
+        }
+    };
     let start = clock::now();
     let filter = Filter::from_index(shared.knobs.choice(KnobId::PreprocessFilter));
     // An error drops the reservation, which gives the slot back to its batch.
-    if let Err(error) = preprocessor.run(bytes, &header, filter, slot.pixels()) {
+    let done = if shared.pooled() {
+        // Held for the whole image, so that what a shared lock does can be seen.
+        shared.pool.lock().run(bytes, &header, filter, slot.pixels())
+    } else {
+        preprocessor.run(bytes, &header, filter, slot.pixels())
+    };
+    if let Err(error) = done {
         return Some(Err(error));
     }
     item.times.filled = clock::now();

@@ -1,13 +1,15 @@
 //! Samples of threads: the registered ones with their states, then the foreign ones.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::OWN;
 use super::foreign::Foreign;
 use crate::pipeline::Stage;
 use crate::probe::clock::Nanos;
+use crate::probe::lock::LockStats;
 use crate::probe::os::{self, Switches};
-use crate::probe::registry::{Registry, Thread, Usage};
+use crate::probe::registry::{Gone, Registry, Thread, Usage};
 use crate::profile::snapshot::{Group, ThreadSample};
 
 /// Context switches and cores cost 30 µs a thread to read: they are refreshed this often.
@@ -17,8 +19,8 @@ const REFRESH: Nanos = 1_000_000_000;
 #[derive(Debug)]
 pub(super) struct Threads {
     start: Nanos,
-    /// By order of registration.
-    known: Vec<Known>,
+    /// By the threads' serial numbers.
+    known: BTreeMap<u64, Known>,
     foreign: Foreign,
     refreshed: Option<Nanos>,
 }
@@ -54,7 +56,7 @@ impl RunQueue {
 impl Threads {
     /// Threads of a run that started at `start`.
     pub(super) fn new(start: Nanos) -> Self {
-        Self { start, known: Vec::new(), foreign: Foreign::new(start), refreshed: None }
+        Self { start, known: BTreeMap::new(), foreign: Foreign::new(start), refreshed: None }
     }
 
     /// Samples all threads as of `now`, sorted by group, in each by number.
@@ -64,13 +66,18 @@ impl Threads {
             self.refreshed = Some(now);
         }
         let threads = registry.threads();
-        self.known.resize(threads.len(), Known::default());
-        let mut samples: Vec<_> = threads
-            .iter()
-            .zip(&mut self.known)
-            .map(|(thread, known)| sample(thread, known, self.start, now, refresh))
-            .collect();
-        samples.extend(self.foreign.read(&threads, now));
+        let locks = registry.locks();
+        let mut known = std::mem::take(&mut self.known);
+        let mut samples = Vec::with_capacity(threads.len());
+        for thread in &threads {
+            let mut memory = known.remove(&thread.serial).unwrap_or_default();
+            samples.push(sample(thread, &mut memory, self.start, now, refresh, &locks));
+            self.known.insert(thread.serial, memory);
+        }
+        samples.extend(gone(registry.gone()));
+        if !registry.is_bare() {
+            samples.extend(self.foreign.read(&threads, now));
+        }
         samples.sort_by(|a, b| (a.group, number(&a.name)).cmp(&(b.group, number(&b.name))));
         samples
     }
@@ -88,6 +95,7 @@ fn sample(
     start: Nanos,
     now: Nanos,
     refresh: bool,
+    locks: &[Arc<LockStats>],
 ) -> ThreadSample {
     let Usage { cpu, run_queue } = thread.usage();
     let reading = thread.read(now);
@@ -102,14 +110,36 @@ fn sample(
         group: group(thread.group),
         state: reading.state,
         since: thread.birth().saturating_sub(start),
+        until: thread.ended().map(|end| end.saturating_sub(start)),
         cpu,
         runnable,
         waits: Some(reading.waits),
+        lock: reading.lock.and_then(|id| locks.get(id as usize)).map(|lock| lock.name().to_owned()),
         items: reading.items,
         voluntary: known.switches.voluntary,
         involuntary: known.switches.involuntary,
         core: known.switches.core,
     }
+}
+
+/// The runtime's ended threads as one row.
+fn gone(gone: Gone) -> Option<ThreadSample> {
+    (gone.threads > 0).then(|| ThreadSample {
+        name: "load-io (ended)".to_owned(),
+        tid: 0,
+        group: Group::Runtime,
+        state: None,
+        since: 0,
+        until: None,
+        cpu: Some(gone.cpu),
+        runnable: Some(gone.run_queue),
+        waits: None,
+        lock: None,
+        items: 0,
+        voluntary: None,
+        involuntary: None,
+        core: None,
+    })
 }
 
 fn group(name: &str) -> Group {

@@ -2,12 +2,12 @@
 //! blank; a knob change is a vertical line with its label.
 
 use ratatui::Frame;
-use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use unicode_width::UnicodeWidthStr;
 
 use super::bar::BELOW;
+use crate::pipeline::knobs::KnobId;
 use crate::profile::snapshot::KnobChange;
 use crate::tui::format::fit;
 use crate::tui::theme::Theme;
@@ -177,25 +177,22 @@ pub fn marks(frame: &mut Frame<'_>, plot: Rect, marks: &[(usize, &KnobChange)], 
         if x >= free {
             continue;
         }
-        let text = format!("{} {} → {}", change.knob, change.from, change.to);
-        let width = text.width() as u16;
-        let right = x + 1;
-        let at = if right + width <= free {
-            right
-        } else if x >= plot.x + width && free == plot.right() {
-            x - width
-        } else {
-            // No room: the line alone tells that something changed.
-            free = x;
-            continue;
-        };
-        write_over(buffer, at, plot.y, &text, theme);
-        free = at.min(x);
+        let value = format!("{} → {}", change.from, change.to);
+        let label = KnobId::by_name(&change.knob).map_or("", |id| id.spec().label);
+        let texts = [format!("{} {value}", change.knob), format!("{label} {value}")];
+        // Where neither fits, the line alone tells that something changed.
+        let place = texts.iter().find_map(|text| {
+            let width = text.width() as u16;
+            let right = (x + 1 + width <= free).then_some(x + 1);
+            let left = || (x >= plot.x + width).then(|| x - width);
+            right.or_else(left).map(|at| (at, text))
+        });
+        free = x;
+        if let Some((at, text)) = place {
+            buffer.set_string(at, plot.y, text, Style::reset().patch(theme.notice));
+            free = at.min(x);
+        }
     }
-}
-
-fn write_over(buffer: &mut Buffer, x: u16, y: u16, text: &str, theme: &Theme) {
-    buffer.set_string(x, y, text, Style::reset().patch(theme.notice));
 }
 
 #[cfg(test)]
@@ -215,5 +212,42 @@ mod tests {
             assert!((ceiling(value) - top).abs() < 1e-9, "{value}: {}", ceiling(value));
         }
         assert!((ceiling(f64::NAN) - 1.0).abs() < 1e-9);
+    }
+
+    /// What the top row reads with changes of `preprocess.threads` at some columns.
+    fn marked(width: u16, columns: &[usize]) -> String {
+        use crate::tui::theme::ColorChoice;
+        use ratatui::{Terminal, backend::TestBackend};
+        let change = |index: usize| KnobChange {
+            at: 0,
+            epoch: 0,
+            knob: "preprocess.threads".into(),
+            from: index.to_string(),
+            to: (index + 1).to_string(),
+        };
+        let changes: Vec<_> = (1..=columns.len()).map(change).collect();
+        let marks: Vec<_> = columns.iter().copied().zip(&changes).collect();
+        let mut terminal = Terminal::new(TestBackend::new(width, 3)).unwrap();
+        let theme = Theme::new(ColorChoice::Never, false);
+        let frame = terminal.draw(|frame| super::marks(frame, frame.area(), &marks, &theme));
+        let buffer = frame.unwrap().buffer;
+        (0..width).map(|x| buffer[(x, 0)].symbol()).collect()
+    }
+
+    #[test]
+    fn a_change_is_named_as_fully_as_there_is_room() {
+        assert_eq!(marked(30, &[2]), "  ┊preprocess.threads 1 → 2   ");
+        assert_eq!(marked(30, &[26]), "  preprocess.threads 1 → 2┊   ");
+        assert_eq!(marked(30, &[15]), "  ".to_owned() + "             ┊threads 1 → 2 ");
+        assert_eq!(marked(12, &[5]), "     ┊      ", "no room: the line alone");
+    }
+
+    #[test]
+    fn of_many_changes_the_newest_are_named() {
+        let shown = marked(60, &[2, 20, 22, 50]);
+        assert!(shown.contains("preprocess.threads 4 → 5┊"), "{shown}");
+        assert!(shown.contains("threads 3 → 4┊"), "{shown}");
+        assert!(!shown.contains("1 → 2") && !shown.contains("2 → 3"), "{shown}");
+        assert_eq!(marked(40, &[100]).trim(), "", "outside of the plot");
     }
 }

@@ -21,7 +21,11 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout, 
     };
     let cores = snapshot.run.cores;
     let s = if cores == 1 { "" } else { "s" };
-    let right = vec![Span::styled(format!("{cores} core{s}"), theme.label)];
+    let sampled = match snapshot.run.sample_hz {
+        hz if hz > 0.0 => format!(" · sampled at {hz} Hz"),
+        _ => String::new(),
+    };
+    let right = vec![Span::styled(format!("{cores} core{s}{sampled}"), theme.label)];
     let inner = panel::panel(frame, theme, layout.size, area, "machine", right);
     let mut lines = vec![cpu(app, theme, inner.width), used_memory(app, theme, inner.width)];
     lines.extend(gpus(app, theme));

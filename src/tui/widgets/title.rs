@@ -124,10 +124,17 @@ fn figures(app: &App, snapshot: &Snapshot) -> Vec<Figure> {
     let latency = window.map(|w| w.latency());
     let quantile = |q| nanos(latency.as_ref().and_then(|l| l.quantile(q)));
     let figure = |name, value: String, unit| Figure { name, value, unit, alarm: false };
-    let failed = snapshot.items.failed;
+    let items = &snapshot.items;
+    let failed = items.failed;
     let host = percent(window.and_then(|w| w.host_cpu())).trim_start().to_owned();
     let own = window.and_then(|w| w.own_cpu());
     let own = own.map_or_else(|| MISSING.to_owned(), |own| format!("{:.1}%", own * 100.0));
+    let of = if snapshot.run.once {
+        format!(" of {}", thousands(snapshot.run.input.images))
+    } else {
+        String::new()
+    };
+    let images = format!("{}{of}", thousands(items.predicted));
     let mut figures = vec![
         figure("p50", quantile(0.5), "ms"),
         figure("p95", quantile(0.95), "ms"),
@@ -135,7 +142,7 @@ fn figures(app: &App, snapshot: &Snapshot) -> Vec<Figure> {
         figure("read", megabytes(window.and_then(|w| w.bytes_per_second())), "MB/s"),
         Figure { name: "failed", value: thousands(failed), unit: "", alarm: failed > 0 },
         figure("host", host, "CPU"),
-        figure("images", thousands(snapshot.items.predicted), ""),
+        figure("images", images, ""),
         figure("pipetop", own, "CPU"),
     ];
     if let Some(behind) = snapshot.items.behind.filter(|&behind| behind > 50_000_000) {
@@ -249,7 +256,9 @@ fn cards(frame: &mut Frame<'_>, app: &App, theme: &Theme, area: Rect, machine: b
             Length::SinceChange => "figures since the last knob change".to_owned(),
             length => format!("figures of the last {}", length.name()),
         };
-        frame.render_widget(Line::styled(note, theme.label), row);
+        let end = snapshot.run.duration_s.map(|seconds| (seconds * 1e9) as u64);
+        let end = end.map_or_else(String::new, |end| format!(" · the run ends at {}", clock(end)));
+        frame.render_widget(Line::styled(format!("{note}{end}"), theme.label), row);
     }
     words(frame, snapshot, theme, Rect { y: area.y + 2, height: 1, ..area });
 }

@@ -1,0 +1,144 @@
+//! The table of all knobs.
+
+use super::{KnobClass, KnobId, KnobKind, KnobSpec, Step};
+use crate::pipeline::Stage;
+
+const DELAYS: &[f64] = &[0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0];
+const MAX_DELAYS: &[f64] = &[0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0];
+const RATES: &[f64] =
+    &[1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5];
+
+/// The words of `source.cache`.
+pub const CACHES: &[&str] = &["none", "bytes", "batches"];
+/// The words of `preprocess.filter`.
+pub const FILTERS: &[&str] = &["nearest", "bilinear", "cubic", "lanczos3"];
+
+/// The words of `preprocess.lock`.
+pub const LOCKS: &[&str] = &["none", "pool"];
+
+/// The most workers that a thread knob allows.
+pub const MAX_THREADS: u64 = 64;
+
+/// The table, in the order of [`KnobId`].
+pub const KNOBS: &[KnobSpec] = &[
+    KnobSpec {
+        id: KnobId::LoadConcurrency,
+        name: "load.concurrency",
+        label: "in flight",
+        stage: Stage::Load,
+        unit: "reads",
+        kind: KnobKind::Int { min: 1, max: 256, step: Step::Double },
+        class: KnobClass::Instant,
+        help: "reads that may be in flight at a time",
+    },
+    KnobSpec {
+        id: KnobId::LoadDelay,
+        name: "load.delay",
+        label: "delay",
+        stage: Stage::Load,
+        unit: "ms",
+        kind: KnobKind::Millis { min: 0.0, max: 10_000.0, ladder: DELAYS },
+        class: KnobClass::Instant,
+        help: "emulated delay of each read, as a slow disk or network would add",
+    },
+    KnobSpec {
+        id: KnobId::ArrivalRate,
+        name: "arrival.rate",
+        label: "arrival",
+        stage: Stage::Load,
+        unit: "img/s",
+        kind: KnobKind::Rate { min: 0.1, max: 1e6, ladder: RATES },
+        class: KnobClass::Instant,
+        help: "images that arrive a second (latency then counts from the intended arrival), or `unlimited`",
+    },
+    KnobSpec {
+        id: KnobId::SourceCache,
+        name: "source.cache",
+        label: "cache",
+        stage: Stage::Load,
+        unit: "",
+        kind: KnobKind::Choice(CACHES),
+        class: KnobClass::WarmUp,
+        help: "feed from files (none), from memory (bytes) or as ready batches, to see each stage's ceiling",
+    },
+    KnobSpec {
+        id: KnobId::QueueLoaded,
+        name: "queue.loaded",
+        label: "queue",
+        stage: Stage::Load,
+        unit: "images",
+        kind: KnobKind::Int { min: 1, max: 4096, step: Step::Double },
+        class: KnobClass::Instant,
+        help: "capacity of the queue of loaded images",
+    },
+    KnobSpec {
+        id: KnobId::PreprocessThreads,
+        name: "preprocess.threads",
+        label: "threads",
+        stage: Stage::Preprocess,
+        unit: "threads",
+        kind: KnobKind::Int { min: 1, max: MAX_THREADS, step: Step::One },
+        class: KnobClass::Instant,
+        help: "preprocess workers that run: decode, resize, normalise",
+    },
+    KnobSpec {
+        id: KnobId::PreprocessFilter,
+        name: "preprocess.filter",
+        label: "filter",
+        stage: Stage::Preprocess,
+        unit: "",
+        kind: KnobKind::Choice(FILTERS),
+        class: KnobClass::Instant,
+        help: "resampling filter (cubic is Catmull-Rom); all but nearest are antialiased",
+    },
+    KnobSpec {
+        id: KnobId::PreprocessLock,
+        name: "preprocess.lock",
+        label: "lock",
+        stage: Stage::Preprocess,
+        unit: "",
+        kind: KnobKind::Choice(LOCKS),
+        class: KnobClass::Instant,
+        help: "with `pool` the workers share scratch buffers behind one mutex, held for each image: to see what a shared lock does",
+    },
+    KnobSpec {
+        id: KnobId::QueueBatches,
+        name: "queue.batches",
+        label: "queue",
+        stage: Stage::Preprocess,
+        unit: "batches",
+        kind: KnobKind::Int { min: 1, max: 64, step: Step::Double },
+        class: KnobClass::Instant,
+        help: "capacity of the queue of batches, those being filled included",
+    },
+    KnobSpec {
+        id: KnobId::InferBatch,
+        name: "infer.batch",
+        label: "batch",
+        stage: Stage::Infer,
+        unit: "images",
+        kind: KnobKind::Int { min: 1, max: 512, step: Step::Double },
+        class: KnobClass::WarmUp,
+        help: "images a batch",
+    },
+    KnobSpec {
+        id: KnobId::InferThreads,
+        name: "infer.threads",
+        label: "threads",
+        stage: Stage::Infer,
+        unit: "threads",
+        kind: KnobKind::Int { min: 1, max: MAX_THREADS, step: Step::One },
+        class: KnobClass::Instant,
+        help: "infer workers that run; each has one batch in flight",
+    },
+    KnobSpec {
+        id: KnobId::InferMaxDelay,
+        name: "infer.max_delay",
+        label: "max delay",
+        stage: Stage::Infer,
+        unit: "ms",
+        kind: KnobKind::Millis { min: 0.0, max: 10_000.0, ladder: MAX_DELAYS },
+        class: KnobClass::Instant,
+        help: "how long a free infer worker lets a batch wait to be filled",
+    },
+];
