@@ -87,6 +87,7 @@ impl Seen {
             voluntary: None,
             involuntary: None,
             core: None,
+            switches_at: None,
         }
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct Threads {
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     switches: Switches,
+    /// When they were looked at.
+    switches_at: Option<Nanos>,
     account: RunQueue,
 }
 
@@ -98,6 +100,7 @@ fn sample(
     let reading = thread.read(now);
     if refresh && thread.ended().is_none() {
         known.switches = os::switches(thread.tid);
+        known.switches_at = Some(now.saturating_sub(start));
     }
     let lived = thread.ended().unwrap_or(now).saturating_sub(thread.birth());
     let runnable = run_queue.zip(cpu).map(|(raw, cpu)| known.account.book(lived, cpu, raw));
@@ -115,6 +118,7 @@ fn sample(
         voluntary: known.switches.voluntary,
         involuntary: known.switches.involuntary,
         core: known.switches.core,
+        switches_at: known.switches_at,
     }
 }
 
