@@ -19,6 +19,7 @@ pub mod keymap;
 pub mod layout;
 pub mod run;
 pub mod screens;
+pub mod table;
 pub mod terminal;
 pub mod theme;
 pub mod widgets;

@@ -43,6 +43,7 @@ fn the_threads_together_use_what_the_process_uses() {
             max_pixels: 1 << 24,
             output: None,
             cache_bytes: 1 << 28,
+            batch_bytes: 4 << 30,
         };
         parts.knobs.set_from(knobs).unwrap();
         let pipeline = Arc::new(Pipeline::start(parts, &registry).unwrap());

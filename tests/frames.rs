@@ -9,12 +9,18 @@ mod scenario;
 mod advised;
 #[path = "frames/driven.rs"]
 mod driven;
+#[path = "frames/keys.rs"]
+mod keys;
+#[path = "frames/locks.rs"]
+mod locks;
 #[path = "frames/looks.rs"]
 mod looks;
 #[path = "frames/running.rs"]
 mod running;
 #[path = "frames/sizes.rs"]
 mod sizes;
+#[path = "frames/threads.rs"]
+mod threads;
 
 use std::sync::Arc;
 

@@ -210,6 +210,7 @@ fn threads(at: Nanos, images: u64) -> Vec<ThreadSample> {
             voluntary: None,
             involuntary: None,
             core: None,
+            switches_at: None,
         }
     };
     vec![

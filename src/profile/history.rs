@@ -15,10 +15,13 @@ const SECOND: Nanos = 1_000_000_000;
 const DENSE: Nanos = 3 * SECOND / 2;
 /// Distance of the older snapshots that are kept.
 const SPARSE: Nanos = SECOND / 2;
-/// How far back the older snapshots reach: the longest window and a little more.
-const REACH: Nanos = 31 * SECOND;
+/// How far back the older snapshots reach: the longest chart that is made from them, and a little
+/// more.
+const REACH: Nanos = 61 * SECOND;
 /// The most snapshots kept of either kind, whatever the sampling rate.
 const MOST_SNAPSHOTS: usize = 128;
+/// A stretch this long without a snapshot is a gap in a chart that is made from snapshots.
+const GAP: Nanos = 3 * SPARSE;
 /// The most points kept: two minutes at the default rate.
 const MOST_POINTS: usize = 1200;
 /// The window over which a point of a chart is measured.
@@ -232,6 +235,30 @@ impl History {
         sums.into_iter().map(|(sum, n)| (n > 0).then(|| sum / f64::from(n))).collect()
     }
 
+    /// The kept snapshots, oldest first: every one of the last moments, before that one every half
+    /// second, for a minute.
+    pub fn kept(&self) -> impl DoubleEndedIterator<Item = &Snapshot> {
+        self.older.iter().chain(&self.recent).map(AsRef::as_ref)
+    }
+
+    /// The last `span` in `columns` equal columns, oldest first, each as the window between the kept
+    /// snapshots around it; `None` is a gap. From these the past of any thread or lock can be told
+    /// that the snapshots hold.
+    pub fn column_windows(&self, columns: usize, span: Nanos) -> Vec<Option<Window<'_>>> {
+        let Some(grid) = self.grid(columns, span) else { return vec![None; columns] };
+        let kept: Vec<&Snapshot> = self.kept().collect();
+        let window = |column: usize| {
+            let start = grid.start(column)?;
+            let from = kept.partition_point(|snapshot| snapshot.at <= start).checked_sub(1)?;
+            let end = start + grid.width;
+            let to = kept.partition_point(|snapshot| snapshot.at < end).min(kept.len() - 1);
+            let (from, to) = (kept[from], kept[to.max(from + 1).min(kept.len() - 1)]);
+            let length = to.at.saturating_sub(from.at);
+            (length > 0 && length <= grid.width + GAP).then(|| Window::between(from, to))
+        };
+        (0..columns).map(window).collect()
+    }
+
     /// Knob changes within the last `span`, with the column of `columns` in which each falls.
     pub fn marks(&self, columns: usize, span: Nanos) -> Vec<(usize, &KnobChange)> {
         let (Some(grid), Some(latest)) = (self.grid(columns, span), self.latest()) else {
@@ -261,6 +288,15 @@ struct Grid {
 }
 
 impl Grid {
+    /// When a column begins; `None` before the start of the run.
+    const fn start(&self, column: usize) -> Option<Nanos> {
+        let back = (self.columns - 1 - column) as Nanos;
+        match self.last.checked_sub(back) {
+            Some(index) => Some(index * self.width),
+            None => None,
+        }
+    }
+
     /// The column of a moment, if it lies in the grid.
     fn column(&self, at: Nanos) -> Option<usize> {
         let back = self.last.checked_sub(at / self.width)?;
@@ -277,35 +313,17 @@ impl Grid {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pipeline::knobs::KnobValues;
-    use crate::probe::histogram::Histogram;
-    use crate::profile::snapshot::{Items, OwnSample, Phase, RunInfo};
+    use crate::profile::snapshot::Items;
 
     const TICK: Nanos = SECOND / 10;
 
     /// A snapshot after `tick` samples of a run that predicts 100 images a second.
     fn snapshot(tick: u64, epoch: u32) -> Snapshot {
         Snapshot {
-            run: Arc::new(RunInfo { sample_hz: 10.0, ..RunInfo::default() }),
             at: tick * TICK,
-            phase: Phase::Running,
             epoch,
-            knobs: KnobValues::defaults(1),
-            applying: Vec::new(),
-            changes: Arc::default(),
-            labels: Vec::new(),
             items: Items { predicted: tick * 10, ..Items::default() },
-            latency: Histogram::default(),
-            segments: Vec::new(),
-            segments_dropped: 0,
-            stages: Vec::new(),
-            queues: Vec::new(),
-            threads: Vec::new(),
-            lanes: Vec::new(),
-            locks: Vec::new(),
-            gpus: Vec::new(),
-            host: None,
-            own: OwnSample::default(),
+            ..Snapshot::empty()
         }
     }
 
@@ -351,7 +369,7 @@ mod tests {
             );
             assert!(history.points.len() <= MOST_POINTS);
         }
-        assert!(history.older.len() + history.recent.len() < 90);
+        assert!(history.older.len() + history.recent.len() < 150);
     }
 
     #[test]
@@ -404,5 +422,29 @@ mod tests {
         assert_eq!(columns(11, 11 * SECOND), [0, 9]);
         assert_eq!(columns(5, 5 * SECOND), [3], "the older one has left the chart");
         assert_eq!(history.columns(Series::Throughput, 0, SECOND), []);
+    }
+
+    #[test]
+    fn the_past_of_what_snapshots_hold_can_be_told_by_columns() {
+        let long = history(0..1000);
+        for columns in [7, 60, 200] {
+            let windows = long.column_windows(columns, 60 * SECOND);
+            assert_eq!(windows.len(), columns);
+            for window in windows {
+                let rate = window.unwrap().throughput().unwrap();
+                assert!((rate - 100.0).abs() < 1e-6, "{rate} in one of {columns}");
+            }
+        }
+        let young = history(0..200);
+        let young = young.column_windows(60, 60 * SECOND);
+        assert_eq!(young.iter().filter(|window| window.is_some()).count(), 20);
+        let torn = history((0..300).chain(400..500));
+        let torn = torn.column_windows(60, 60 * SECOND);
+        let drawn: String = torn.iter().map(|c| if c.is_some() { '#' } else { ' ' }).collect();
+        assert_eq!(
+            drawn.trim_start(),
+            format!("{}{}{}", "#".repeat(30), " ".repeat(10), "#".repeat(10))
+        );
+        assert_eq!(history([]).column_windows(3, SECOND).len(), 3);
     }
 }

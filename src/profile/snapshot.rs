@@ -240,6 +240,10 @@ pub struct ThreadSample {
     pub involuntary: Option<u64>,
     /// The core it ran on last.
     pub core: Option<u32>,
+    /// When switches and core were looked at, since the start of the run: less often than samples
+    /// are taken. `None` before the first look.
+    #[serde(default)]
+    pub switches_at: Option<Nanos>,
 }
 
 /// A load lane's counters: one read slot, whichever thread serves it.
@@ -258,7 +262,7 @@ pub struct LaneSample {
 }
 
 /// An instrumented lock's counters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LockSample {
     /// Its name.
     pub name: String,
@@ -356,5 +360,58 @@ impl Snapshot {
     /// One knob's value.
     pub fn knob(&self, id: crate::pipeline::knobs::KnobId) -> KnobValue {
         self.knobs.get(id)
+    }
+}
+
+#[cfg(test)]
+impl Snapshot {
+    /// A snapshot at the start of a run in which nothing is known, for tests.
+    pub(crate) fn empty() -> Self {
+        Self {
+            run: Arc::new(RunInfo { sample_hz: 10.0, ..RunInfo::default() }),
+            at: 0,
+            phase: Phase::Running,
+            epoch: 0,
+            knobs: KnobValues::defaults(1),
+            applying: Vec::new(),
+            changes: Arc::default(),
+            labels: Vec::new(),
+            items: Items::default(),
+            latency: Histogram::default(),
+            segments: Vec::new(),
+            segments_dropped: 0,
+            stages: Vec::new(),
+            queues: Vec::new(),
+            threads: Vec::new(),
+            lanes: Vec::new(),
+            locks: Vec::new(),
+            gpus: Vec::new(),
+            host: None,
+            own: OwnSample::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+impl ThreadSample {
+    /// A thread of preprocess of which nothing was measured, for tests.
+    pub(crate) fn unmeasured(name: &str, tid: i32) -> Self {
+        Self {
+            until: None,
+            name: name.to_owned(),
+            tid,
+            group: Group::Stage(Stage::Preprocess),
+            state: None,
+            since: 0,
+            cpu: None,
+            runnable: None,
+            waits: None,
+            lock: None,
+            items: 0,
+            voluntary: None,
+            involuntary: None,
+            core: None,
+            switches_at: None,
+        }
     }
 }

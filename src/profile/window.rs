@@ -1,6 +1,8 @@
 //! The difference of two snapshots: rates, shares and quantiles of the time between them.
 
-use super::snapshot::{LaneSample, QueueSample, Snapshot, StageSample, ThreadSample, Wait, Waits};
+use super::snapshot::{
+    LaneSample, LockSample, QueueSample, Snapshot, StageSample, ThreadSample, Wait, Waits,
+};
 use crate::pipeline::Stage;
 use crate::probe::clock::Nanos;
 use crate::probe::histogram::Histogram;
@@ -62,6 +64,33 @@ pub fn join(window: Nanos, cpu: Nanos, run_queue: Nanos, waits: &Waits) -> Share
         other: (blocked - declared).max(0.0) / whole,
         overlap: (declared - blocked).max(0.0) / whole,
     }
+}
+
+/// How a lock was used in a window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LockUse {
+    /// Acquisitions a second.
+    pub acquisitions: f64,
+    /// Share of the acquisitions that had to wait; `None` where there was no acquisition.
+    pub contended: Option<f64>,
+    /// Time waited by all threads together, as a share of the window: 1 is one thread that always
+    /// waits. A wait counts when it is over.
+    pub wait: f64,
+    /// Time held, as a share of the window; `None` where it is not measured.
+    pub hold: Option<f64>,
+    /// Mean time held a go in nanoseconds; `None` where it is not measured or there was no go.
+    pub hold_mean: Option<f64>,
+    /// The waits by length.
+    pub waits: Histogram,
+}
+
+/// Context switches of a thread a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SwitchRates {
+    /// It gave up its core: to wait.
+    pub voluntary: f64,
+    /// Its core was taken away.
+    pub involuntary: f64,
 }
 
 impl<'a> Window<'a> {
@@ -188,6 +217,40 @@ impl<'a> Window<'a> {
         Some(cpu as f64 / length as f64)
     }
 
+    /// A thread's context switches a second, between the looks that lie nearest before the window's
+    /// ends; `None` where there were not two looks, or nothing could be read.
+    pub fn thread_switches(&self, to: &ThreadSample) -> Option<SwitchRates> {
+        let from = self.from.threads.iter().find(|from| from.tid == to.tid && from.name == to.name);
+        let before =
+            from.and_then(|from| Some((from.switches_at?, from.voluntary?, from.involuntary?)));
+        let (start, voluntary, involuntary) = before.unwrap_or((to.since, 0, 0));
+        let span = to.switches_at?.checked_sub(start).filter(|&span| span > 0)? as f64 / 1e9;
+        Some(SwitchRates {
+            voluntary: to.voluntary?.saturating_sub(voluntary) as f64 / span,
+            involuntary: to.involuntary?.saturating_sub(involuntary) as f64 / span,
+        })
+    }
+
+    /// How a lock was used; `None` in an empty window. A lock that is newer than the window counts
+    /// from its first use.
+    pub fn lock(&self, to: &LockSample) -> Option<LockUse> {
+        let length = Some(self.nanos() as f64).filter(|&length| length > 0.0)?;
+        let unused = LockSample::default();
+        let from = self.from.locks.iter().find(|from| from.name == to.name).unwrap_or(&unused);
+        let taken = to.acquisitions.saturating_sub(from.acquisitions);
+        let contended = to.contended.saturating_sub(from.contended);
+        // An estimate may take back a little of what it gave.
+        let hold = to.hold.map(|hold| hold.saturating_sub(from.hold.unwrap_or(0)) as f64);
+        Some(LockUse {
+            acquisitions: taken as f64 / (length / 1e9),
+            contended: (taken > 0).then(|| (contended as f64 / taken as f64).min(1.0)),
+            wait: to.wait.saturating_sub(from.wait) as f64 / length,
+            hold: hold.map(|hold| (hold / length).min(1.0)),
+            hold_mean: hold.filter(|_| taken > 0).map(|hold| hold / taken as f64),
+            waits: to.waits.since(&from.waits),
+        })
+    }
+
     /// A thread's images a second.
     pub fn thread_rate(&self, to: &ThreadSample) -> Option<f64> {
         let from = self.from.threads.iter().find(|from| from.tid == to.tid && from.name == to.name);
@@ -292,5 +355,61 @@ mod tests {
             assert!((shares.sum() - 1.0).abs() < 1e-12);
             assert!(shares.other >= 0.0 && shares.wait(Wait::Io) >= 0.0 && shares.runnable >= 0.0);
         }
+    }
+
+    #[test]
+    fn a_locks_use_is_the_difference_of_its_counters() {
+        let lock = |acquisitions, contended, wait, hold, waits: &[Nanos]| LockSample {
+            name: "pool".into(),
+            acquisitions,
+            contended,
+            wait,
+            hold,
+            waits: Histogram::of(waits.iter().copied()),
+            ..LockSample::default()
+        };
+        let (early, late) = (
+            lock(100, 10, 5_000, Some(40_000), &[500; 10]),
+            lock(300, 60, 505_000, Some(640_000), &[vec![500; 10], vec![10_000; 50]].concat()),
+        );
+        let snapshot = |at, locks| Snapshot { at, locks, ..Snapshot::empty() };
+        let (from, to) = (snapshot(1_000_000, vec![early]), snapshot(2_000_000, vec![late]));
+        let used = Window::between(&from, &to).lock(&to.locks[0]).unwrap();
+        assert!((used.acquisitions - 200_000.0).abs() < 1e-6);
+        assert!((used.contended.unwrap() - 0.25).abs() < 1e-12);
+        assert!((used.wait - 0.5).abs() < 1e-12);
+        assert!((used.hold.unwrap() - 0.6).abs() < 1e-12);
+        assert!((used.hold_mean.unwrap() - 3000.0).abs() < 1e-9);
+        assert_eq!(used.waits.count(), 50);
+        // Nothing happened: there is no share of nothing.
+        let still = snapshot(3_000_000, to.locks.clone());
+        let idle = Window::between(&to, &still).lock(&still.locks[0]).unwrap();
+        assert_eq!((idle.contended, idle.hold_mean), (None, None));
+        assert_eq!(Window::between(&to, &to).lock(&to.locks[0]), None);
+    }
+
+    #[test]
+    fn switches_count_between_the_looks_and_not_between_the_samples() {
+        let thread = |switches_at, voluntary: u64| ThreadSample {
+            switches_at,
+            voluntary: Some(voluntary),
+            involuntary: Some(voluntary / 10),
+            since: 500_000_000,
+            ..ThreadSample::unmeasured("prep-0", 7)
+        };
+        let snapshot = |at, thread| Snapshot { at, threads: vec![thread], ..Snapshot::empty() };
+        let second = 1_000_000_000;
+        let from = snapshot(2 * second, thread(Some(1_500_000_000), 100));
+        let to = snapshot(3 * second, thread(Some(2_500_000_000), 400));
+        let rates = Window::between(&from, &to).thread_switches(&to.threads[0]).unwrap();
+        assert!((rates.voluntary - 300.0).abs() < 1e-9 && (rates.involuntary - 30.0).abs() < 1e-9);
+        // Born in the window: from its birth on.
+        let young = Window::between(&snapshot(0, thread(None, 0)), &to)
+            .thread_switches(&to.threads[0])
+            .unwrap();
+        assert!((young.voluntary - 200.0).abs() < 1e-9);
+        // No look in the window: nothing to say.
+        let unseen = snapshot(4 * second, thread(Some(2_500_000_000), 400));
+        assert_eq!(Window::between(&to, &unseen).thread_switches(&unseen.threads[0]), None);
     }
 }

@@ -5,10 +5,16 @@ use crate::pipeline::Stage;
 use crate::pipeline::knobs::{KnobId, KnobValue};
 use crate::profile::limit::{Limit, limit};
 use crate::profile::snapshot::{Group, LabelWord, Phase, Wait};
-use crate::profile::window::Window;
+use crate::profile::window::{Shares, Window};
 
 /// From this share of the machine's CPU on, more threads have nothing to run on.
 const CPU_FULL: f64 = 0.95;
+/// From this share of their time on, waits for locks or for a CPU are what is told of threads.
+const MUCH: f64 = 0.2;
+/// From this share of all waiting on, a lock is the one that is waited for.
+const NEARLY_ALL: f64 = 0.8;
+/// The lock that `preprocess.lock = pool` puts in the way.
+const POOL: &str = "preprocess.pool";
 /// From this share on, a device has no time left.
 const DEVICE_FULL: f64 = 0.9;
 
@@ -36,6 +42,13 @@ pub fn advice(window: Option<&Window<'_>>) -> Advice {
     let Some(window) = window else {
         return Advice::plain("measuring…", "the first second is not over", "");
     };
+    if window.to().run.bare {
+        return Advice::plain(
+            "not measured",
+            "the run has no probes: nothing tells what limits",
+            "run without --no-probes to see it",
+        );
+    }
     match limit(window) {
         Limit::Measuring => measuring(window),
         Limit::Input => Advice::plain(
@@ -44,7 +57,8 @@ pub fn advice(window: Option<&Window<'_>>) -> Advice {
             "raise arrival.rate to see where the limit is",
         ),
         Limit::Stage(stage) => {
-            let (why, turn) = match stage {
+            let told = locked(window, stage).or_else(|| crowded(window, stage));
+            let (why, turn) = told.unwrap_or_else(|| match stage {
                 Stage::Load => load(window),
                 Stage::Preprocess => preprocess(window),
                 Stage::Infer => infer(window),
@@ -52,7 +66,7 @@ pub fn advice(window: Option<&Window<'_>>) -> Advice {
                 Stage::Respond => {
                     (waits_for("answers", window), "writing the output is the slowest part".into())
                 }
-            };
+            });
             Advice { stage: Some(stage), headline: format!("{stage} limits"), why, turn }
         }
     }
@@ -124,6 +138,73 @@ fn infer(window: &Window<'_>) -> (String, String) {
     (why, more_threads(window, KnobId::InferThreads).unwrap_or_else(|cpu| cpu))
 }
 
+/// Where the stage's threads spend much of their time at a lock: which, and what to do.
+fn locked(window: &Window<'_>, stage: Stage) -> Option<(String, String)> {
+    let waits = mean(window, stage, |shares| shares.wait(Wait::Lock)).filter(|&w| w >= MUCH)?;
+    let lock = lock_of(window, stage);
+    let at = lock.as_deref().map_or_else(|| "locks".to_owned(), |lock| format!("lock {lock}"));
+    let why = format!("its threads wait {} for {at}", share(Some(waits)));
+    let pool = KnobId::PreprocessLock;
+    let none = KnobValue::Choice(0, "none");
+    let turn = if lock.as_deref() == Some(POOL) && window.to().knob(pool) != none {
+        format!("turn {} {} → none", pool.spec().name, window.to().knob(pool))
+    } else {
+        "the Locks screen (3) shows who holds it".to_owned()
+    };
+    Some((why, turn))
+}
+
+/// The lock that a stage's threads wait for: the one that most of them wait for now, or else the one
+/// that nearly all waiting in the window was for.
+fn lock_of(window: &Window<'_>, stage: Stage) -> Option<String> {
+    let locks = &window.to().locks;
+    let waiting = |name: &str| {
+        let ours = window.to().threads.iter().filter(|t| t.group == Group::Stage(stage));
+        ours.filter(|thread| thread.lock.as_deref() == Some(name)).count()
+    };
+    let most = locks.iter().map(|lock| (waiting(&lock.name), lock)).max_by_key(|&(n, _)| n);
+    if let Some((_, lock)) = most.filter(|&(n, _)| n > 0) {
+        return Some(lock.name.clone());
+    }
+    let waits = locks.iter().filter_map(|lock| Some((window.lock(lock)?.wait, lock)));
+    let all: f64 = waits.clone().map(|(wait, _)| wait).sum();
+    let (wait, lock) = waits.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (wait >= NEARLY_ALL * all && all > 0.0).then(|| lock.name.clone())
+}
+
+/// Where the stage's threads spend much of their time waiting for a CPU: more threads want one than
+/// there are, and the stage that limits is better off with fewer, best with fewer of others.
+fn crowded(window: &Window<'_>, stage: Stage) -> Option<(String, String)> {
+    let waits = mean(window, stage, |shares| shares.runnable).filter(|&w| w >= MUCH)?;
+    let (own, other) = match stage {
+        Stage::Preprocess => (KnobId::PreprocessThreads, KnobId::InferThreads),
+        Stage::Infer => (KnobId::InferThreads, KnobId::PreprocessThreads),
+        Stage::Load | Stage::Decode | Stage::Respond => return None,
+    };
+    let cores = window.to().run.cores;
+    let ours = window.to().threads.iter().filter(|thread| thread.group != Group::Own);
+    let shares = ours.filter_map(|thread| window.thread(thread));
+    let want: f64 = shares.map(|(_, shares)| shares.running + shares.runnable).sum();
+    let why = format!("its threads wait {} of the time for a CPU", share(Some(waits)));
+    if want <= cores as f64 {
+        return Some((why, "other programs have the CPU".to_owned()));
+    }
+    let why = format!("{why}: {want:.1} want one of {cores}");
+    let threads = |id| match window.to().knob(id) {
+        KnobValue::Int(threads) => threads,
+        _ => 0,
+    };
+    let most = cores as u64;
+    let lower = if threads(own) > most {
+        format!("lower {} {} → {most}", own.spec().name, threads(own))
+    } else if threads(other) > 1 {
+        format!("lower {} {} → {}", other.spec().name, threads(other), threads(other) - 1)
+    } else {
+        "no knob helps".to_owned()
+    };
+    Some((why, format!("the CPU is the limit, more threads than cores: {lower}")))
+}
+
 /// "raise … 2 → 3" where there is a CPU to run one more on, or else why there is not.
 fn more_threads(window: &Window<'_>, id: KnobId) -> Result<String, String> {
     let host = window.host_cpu();
@@ -150,11 +231,16 @@ fn next(window: &Window<'_>, id: KnobId) -> Option<String> {
 
 /// Mean share of its time that a stage's threads wait for input.
 fn starved(window: &Window<'_>, stage: Stage) -> Option<f64> {
+    mean(window, stage, |shares| shares.wait(Wait::Starved))
+}
+
+/// Mean of a share over a stage's threads that are not switched off.
+fn mean(window: &Window<'_>, stage: Stage, share: impl Fn(&Shares) -> f64) -> Option<f64> {
     let threads = window.to().threads.iter().filter(|t| t.group == Group::Stage(stage));
     let shares: Vec<f64> = threads
         .filter_map(|thread| window.thread(thread))
         .filter(|(_, shares)| shares.wait(Wait::Parked) < 0.5)
-        .map(|(_, shares)| shares.wait(Wait::Starved))
+        .map(|(_, shares)| share(&shares))
         .collect();
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }

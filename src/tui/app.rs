@@ -1,5 +1,9 @@
 //! The state of the screen: plain data and named methods. No drawing, no input or output.
 
+mod tables;
+
+pub use tables::{LocksView, ThreadsView};
+
 use ratatui::layout::{Position, Rect};
 use std::sync::Arc;
 
@@ -7,7 +11,6 @@ use super::event::{Event, Pointer};
 use super::keymap::{self, Action, Place};
 use super::layout::{self, Layout};
 use super::screens::Screen;
-use super::screens::threads::rows;
 use super::widgets::threads;
 use crate::pipeline::knobs::{Command, KNOBS, KnobError, KnobId, KnobValue, KnobValues};
 use crate::profile::history::{History, Length};
@@ -61,8 +64,8 @@ pub struct App {
     entry: Option<Entry>,
     refusal: Option<String>,
     length: Length,
-    /// Rows scrolled off the top of the threads' screen.
-    scroll: usize,
+    threads: ThreadsView,
+    locks: LocksView,
     /// The knob whose gauge is held with the mouse.
     held: Option<KnobId>,
 }
@@ -80,7 +83,8 @@ impl Default for App {
             entry: None,
             refusal: None,
             length: Length::default(),
-            scroll: 0,
+            threads: ThreadsView::default(),
+            locks: LocksView::default(),
             held: None,
         }
     }
@@ -96,15 +100,11 @@ impl App {
                 if let Some(action) = keymap::action(self.place(), &key) {
                     return self.act(action, area);
                 }
-                if let (Some(entry), Some(c)) = (&mut self.entry, key.code.as_char()) {
-                    entry.add(c);
+                if let Some(c) = key.code.as_char() {
+                    self.typed(c);
                 }
             }
-            Event::Paste(text) => {
-                if let Some(entry) = &mut self.entry {
-                    text.chars().for_each(|c| entry.add(c));
-                }
-            }
+            Event::Paste(text) => text.chars().for_each(|c| self.typed(c)),
             Event::Mouse(pointer, at) => return self.point(pointer, at, area),
             Event::Resize(..) => {}
         }
@@ -130,10 +130,24 @@ impl App {
             }
         }
         self.live.push(snapshot);
+        if self.threads.open() && self.opened().is_none() {
+            // It is gone: what was selected in its place was not asked for.
+            self.threads.close();
+        }
+    }
+
+    /// Takes in a typed character, where a field is open.
+    fn typed(&mut self, c: char) {
+        if let Some(entry) = &mut self.entry {
+            entry.add(c);
+        } else if self.place() == Place::Filter {
+            self.threads.type_filter(c);
+        }
     }
 
     fn act(&mut self, action: Action, area: Rect) -> Effect {
-        let page = isize::try_from(layout::thread_page(area)).unwrap_or(isize::MAX);
+        // A table's rows have this much room.
+        let page = || usize::from(layout::layout(area, self).rows.height);
         match action {
             Action::Less => return self.step(self.selected(), false, false),
             Action::More => return self.step(self.selected(), true, false),
@@ -146,22 +160,33 @@ impl App {
             Action::Pause => self.toggle_pause(),
             Action::Window => self.length = self.length.next(),
             Action::Go(screen) => self.go(screen),
-            Action::Scroll(by) => self.scroll_by(isize::from(by), area),
-            Action::Page(by) => self.scroll_by(isize::from(by).saturating_mul(page), area),
-            Action::Top => self.scroll = 0,
-            Action::Bottom => self.scroll_by(isize::MAX, area),
-            Action::Help => self.help = !self.help,
-            Action::Close => {
-                self.help = false;
-                self.entry = None;
+            Action::Row(by) => self.move_by(isize::from(by), page()),
+            Action::Page(by) => {
+                let page = page();
+                let rows = isize::try_from(page).unwrap_or(isize::MAX);
+                self.move_by(rows.saturating_mul(isize::from(by)), page);
             }
+            Action::Top => self.move_by(isize::MIN, page()),
+            Action::Bottom => self.move_by(isize::MAX, page()),
+            Action::Open => self.open(page()),
+            Action::Sort => self.sort_next(area),
+            Action::Reverse => self.sort_reverse(),
+            Action::Filter => self.threads.start_filter(),
+            Action::Unfilter => self.threads.clear_filter(),
+            Action::Fold => self.fold(false, page()),
+            Action::FoldAll => self.fold(true, page()),
+            Action::WholeRun => self.locks.toggle_whole(),
+            Action::Help => self.help = !self.help,
+            Action::Close => self.close(),
+            Action::Apply if self.place() == Place::Filter => self.threads.keep_filter(),
             Action::Apply => return self.apply(),
-            Action::Erase => {
-                if let Some(entry) = &mut self.entry {
+            Action::Erase => match &mut self.entry {
+                Some(entry) => {
                     entry.text.pop();
                     entry.error = None;
                 }
-            }
+                None => self.threads.erase_filter(),
+            },
             Action::Suspend => return Effect::Suspend,
             Action::Quit => return Effect::Quit,
         }
@@ -186,9 +211,8 @@ impl App {
                     self.select(knob.id);
                     return self.step(knob.id, up, false);
                 }
-                if self.screen == Screen::Threads {
-                    self.scroll_by(if up { -3 } else { 3 }, area);
-                }
+                let by = if self.place() == Place::Past { 1 } else { 3 };
+                self.move_by(if up { -by } else { by }, usize::from(layout.rows.height));
                 Effect::None
             }
         }
@@ -201,6 +225,7 @@ impl App {
             return Effect::None;
         }
         self.entry = None;
+        self.threads.keep_filter();
         if let Some(screen) = layout.tab_at(at) {
             self.go(screen);
         } else if let Some(knob) = layout.knob_at(at) {
@@ -209,6 +234,8 @@ impl App {
                 self.held = Some(knob.id);
                 return self.set_at(knob.id, at, layout);
             }
+        } else {
+            self.press_table(at, layout);
         }
         Effect::None
     }
@@ -272,30 +299,43 @@ impl App {
         self.screen = screen;
         self.held = None;
         self.entry = None;
+        self.threads.keep_filter();
     }
 
     fn select(&mut self, id: KnobId) {
         self.selected = id as usize;
     }
 
-    fn scroll_by(&mut self, rows: isize, area: Rect) {
-        let most = self.thread_rows().saturating_sub(layout::thread_page(area));
-        self.scroll = self.scroll.min(most).saturating_add_signed(rows).min(most);
-    }
-
-    fn thread_rows(&self) -> usize {
-        self.snapshot().map_or(0, |snapshot| rows(snapshot).len())
+    /// Closes what lies on top.
+    fn close(&mut self) {
+        match self.place() {
+            Place::Help => self.help = false,
+            Place::Typing => self.entry = None,
+            Place::Filter => self.threads.clear_filter(),
+            _ => self.threads.close(),
+        }
     }
 
     // What there is to see.
 
     /// Where the person is: which keys work.
     pub fn place(&self) -> Place {
-        match (&self.entry, self.help, self.screen) {
-            (Some(_), ..) => Place::Typing,
-            (None, true, _) => Place::Help,
-            (None, false, Screen::Overview) => Place::Knobs,
-            (None, false, Screen::Threads) => Place::Threads,
+        match self.beneath() {
+            place @ (Place::Typing | Place::Filter) => place,
+            _ if self.help => Place::Help,
+            place => place,
+        }
+    }
+
+    /// Where the person is beneath the help.
+    pub fn beneath(&self) -> Place {
+        match self.screen {
+            _ if self.entry.is_some() => Place::Typing,
+            Screen::Overview => Place::Knobs,
+            Screen::Threads if self.threads.typing() => Place::Filter,
+            Screen::Threads if self.opened().is_some() => Place::Past,
+            Screen::Threads => Place::Threads,
+            Screen::Locks => Place::Locks,
         }
     }
 
@@ -369,11 +409,6 @@ impl App {
     /// Why the last command was refused, until the next key.
     pub fn refusal(&self) -> Option<&str> {
         self.refusal.as_deref()
-    }
-
-    /// Rows scrolled off the top of the threads' screen.
-    pub const fn scroll(&self) -> usize {
-        self.scroll
     }
 }
 

@@ -38,6 +38,35 @@ pub fn short_rate(value: f64) -> String {
     }
 }
 
+/// A rate in at most five cells: `9.0`, `400`, `12.5k`.
+pub fn compact(value: f64) -> String {
+    match value {
+        v if v <= 0.0 => "0".to_owned(),
+        v if v < 9.95 => format!("{v:.1}"),
+        v if v < 999.5 => format!("{v:.0}"),
+        v if v < 99_950.0 => format!("{:.1}k", v / 1e3),
+        v if v < 999_500.0 => format!("{:.0}k", v / 1e3),
+        v => format!("{:.1}M", v / 1e6),
+    }
+}
+
+/// A length of time in nanoseconds, in the unit that fits: `480 ns`, `12.3 µs`, `480 ms`, `1.20 s`.
+pub fn length(nanos: Option<f64>) -> String {
+    let three = |v: f64| match v {
+        v if v < 9.995 => format!("{v:.2}"),
+        v if v < 99.95 => format!("{v:.1}"),
+        v => format!("{v:.0}"),
+    };
+    match nanos {
+        None => MISSING.to_owned(),
+        Some(v) if v <= 0.0 => "0".to_owned(),
+        Some(v) if v < 999.5 => format!("{v:.0} ns"),
+        Some(v) if v < 999.5e3 => format!("{} µs", three(v / 1e3)),
+        Some(v) if v < 999.5e6 => format!("{} ms", three(v / 1e6)),
+        Some(v) => format!("{} s", three(v / 1e9)),
+    }
+}
+
 /// A share as percent: ` 41%`, always four wide.
 pub fn percent(share: Option<f64>) -> String {
     share.map_or_else(|| format!("{MISSING:>4}"), |s| format!("{:>3.0}%", (s * 100.0).round()))
@@ -158,6 +187,15 @@ mod tests {
     fn axes_write_round_numbers_shortly() {
         let written = [0.0, 0.5, 5000.0, 12_500.0, 100_000.0, 2.5e6].map(short_rate);
         assert_eq!(written, ["0", "0.50", "5 000", "12.5k", "100k", "2.5M"]);
+    }
+
+    #[test]
+    fn lengths_and_compact_rates_stay_short() {
+        let written = [0.0, 480.4, 12_345.0, 999_600.0, 480e6, 1.2e9].map(|v| length(Some(v)));
+        assert_eq!(written, ["0", "480 ns", "12.3 µs", "1.00 ms", "480 ms", "1.20 s"]);
+        assert_eq!(length(None), MISSING);
+        let rates = [0.0, 0.43, 9.96, 999.4, 12_480.0, 99_960.0, 2.5e6].map(compact);
+        assert_eq!(rates, ["0", "0.4", "10", "999", "12.5k", "100k", "2.5M"]);
     }
 
     #[test]

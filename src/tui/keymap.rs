@@ -29,14 +29,30 @@ pub enum Action {
     Window,
     /// Go to a screen.
     Go(Screen),
-    /// Scroll by this many rows.
-    Scroll(i8),
-    /// Scroll by a page, up or down.
+    /// Select the row so many below.
+    Row(i8),
+    /// Select the row a page above or below.
     Page(i8),
-    /// Scroll to the top.
+    /// Select the first row.
     Top,
-    /// Scroll to the bottom.
+    /// Select the last row.
     Bottom,
+    /// Show the selected thread's past, or fold or unfold the selected group.
+    Open,
+    /// Sort by the next column.
+    Sort,
+    /// Reverse the order.
+    Reverse,
+    /// Open the field in which the filter is typed.
+    Filter,
+    /// Show all rows again.
+    Unfilter,
+    /// Fold or unfold the selected row's group.
+    Fold,
+    /// Fold or unfold all groups.
+    FoldAll,
+    /// The histogram of the window or of the whole run.
+    WholeRun,
     /// Show or hide the help.
     Help,
     /// Close what is open on top.
@@ -60,6 +76,14 @@ pub enum Place {
     Knobs,
     /// On the threads' screen.
     Threads,
+    /// On the locks' screen.
+    Locks,
+    /// On any screen with a table.
+    Tables,
+    /// Where a thread's past is open.
+    Past,
+    /// While a filter is typed.
+    Filter,
     /// In the help.
     Help,
     /// While a value is typed.
@@ -264,38 +288,135 @@ pub const KEYMAP: &[Hint] = &[
         bindings: &[bind!(Knobs, Action::Reset, [Key::char('d'), Key::code(KeyCode::Backspace)])],
     },
     Hint {
-        place: Place::Threads,
+        place: Place::Filter,
+        keys: ("⏎", "Enter"),
+        also: "",
+        short: "keep",
+        long: "keep the filter",
+        bindings: &[bind!(Filter, Action::Apply, [Key::code(KeyCode::Enter)])],
+    },
+    Hint {
+        place: Place::Filter,
+        keys: ("Esc", "Esc"),
+        also: "",
+        short: "clear",
+        long: "show all rows again",
+        bindings: &[bind!(Filter, Action::Close, [Key::code(KeyCode::Esc)])],
+    },
+    Hint {
+        place: Place::Filter,
+        keys: ("⌫", "Backspace"),
+        also: "",
+        short: "erase",
+        long: "remove the last character",
+        bindings: &[bind!(Filter, Action::Erase, [Key::code(KeyCode::Backspace), Key::ctrl('h')])],
+    },
+    Hint {
+        place: Place::Past,
+        keys: ("Esc", "Esc"),
+        also: "Enter",
+        short: "close",
+        long: "back to all threads",
+        bindings: &[bind!(
+            Past,
+            Action::Close,
+            [Key::code(KeyCode::Esc), Key::code(KeyCode::Enter)]
+        )],
+    },
+    Hint {
+        place: Place::Past,
         keys: ("↑↓", "Up/Down"),
         also: "k j  wheel",
-        short: "scroll",
-        long: "scroll by a row",
+        short: "thread",
+        long: "the thread before or after",
         bindings: &[
-            bind!(Threads, Action::Scroll(-1), [Key::code(KeyCode::Up), Key::char('k')]),
-            bind!(Threads, Action::Scroll(1), [Key::code(KeyCode::Down), Key::char('j')]),
+            bind!(Past, Action::Row(-1), [Key::code(KeyCode::Up), Key::char('k')]),
+            bind!(Past, Action::Row(1), [Key::code(KeyCode::Down), Key::char('j')]),
+        ],
+    },
+    Hint {
+        place: Place::Tables,
+        keys: ("↑↓", "Up/Down"),
+        also: "k j  wheel click",
+        short: "select",
+        long: "select a row",
+        bindings: &[
+            bind!(Tables, Action::Row(-1), [Key::code(KeyCode::Up), Key::char('k')]),
+            bind!(Tables, Action::Row(1), [Key::code(KeyCode::Down), Key::char('j')]),
         ],
     },
     Hint {
         place: Place::Threads,
+        keys: ("⏎", "Enter"),
+        also: "click again",
+        short: "history",
+        long: "a thread's past minute; on a stage, fold it",
+        bindings: &[bind!(Threads, Action::Open, [Key::code(KeyCode::Enter)])],
+    },
+    Hint {
+        place: Place::Tables,
+        keys: ("s", "s"),
+        also: "S reverses  click",
+        short: "sort",
+        long: "sort by the next column",
+        bindings: &[
+            bind!(Tables, Action::Sort, [Key::char('s')]),
+            bind!(Tables, Action::Reverse, [Key::char('S')]),
+        ],
+    },
+    Hint {
+        place: Place::Threads,
+        keys: ("/", "/"),
+        also: "Esc clears",
+        short: "filter",
+        long: "show what has a text in its name or stage",
+        bindings: &[
+            bind!(Threads, Action::Filter, [Key::char('/')]),
+            bind!(Threads, Action::Unfilter, [Key::code(KeyCode::Esc)]),
+        ],
+    },
+    Hint {
+        place: Place::Threads,
+        keys: ("f", "f"),
+        also: "F all",
+        short: "fold",
+        long: "a stage in one row: least/median/most",
+        bindings: &[
+            bind!(Threads, Action::Fold, [Key::char('f')]),
+            bind!(Threads, Action::FoldAll, [Key::char('F')]),
+        ],
+    },
+    Hint {
+        place: Place::Locks,
+        keys: ("r", "r"),
+        also: "",
+        short: "whole run",
+        long: "histogram of the window or of the whole run",
+        bindings: &[bind!(Locks, Action::WholeRun, [Key::char('r')])],
+    },
+    Hint {
+        place: Place::Tables,
         keys: ("PgUp PgDn", "PgUp PgDn"),
         also: "Home End  g G",
         short: "",
-        long: "scroll by a page, to the top, to the end",
+        long: "a page up or down, first, last",
         bindings: &[
-            bind!(Threads, Action::Page(-1), [Key::code(KeyCode::PageUp)]),
-            bind!(Threads, Action::Page(1), [Key::code(KeyCode::PageDown)]),
-            bind!(Threads, Action::Top, [Key::code(KeyCode::Home), Key::char('g')]),
-            bind!(Threads, Action::Bottom, [Key::code(KeyCode::End), Key::char('G')]),
+            bind!(Tables, Action::Page(-1), [Key::code(KeyCode::PageUp)]),
+            bind!(Tables, Action::Page(1), [Key::code(KeyCode::PageDown)]),
+            bind!(Tables, Action::Top, [Key::code(KeyCode::Home), Key::char('g')]),
+            bind!(Tables, Action::Bottom, [Key::code(KeyCode::End), Key::char('G')]),
         ],
     },
     Hint {
         place: Place::Everywhere,
-        keys: ("1 2", "1 2"),
+        keys: ("1 2 3", "1 2 3"),
         also: "click",
         short: "",
-        long: "overview, threads",
+        long: "overview, threads, locks",
         bindings: &[
             bind!(Everywhere, Action::Go(Screen::Overview), [Key::char('1')]),
             bind!(Everywhere, Action::Go(Screen::Threads), [Key::char('2')]),
+            bind!(Everywhere, Action::Go(Screen::Locks), [Key::char('3')]),
         ],
     },
     Hint {
@@ -348,7 +469,8 @@ impl Place {
     pub const fn covers(self, at: Self) -> bool {
         match self {
             Self::Always => true,
-            Self::Everywhere => !matches!(at, Self::Typing),
+            Self::Everywhere => !matches!(at, Self::Typing | Self::Filter),
+            Self::Tables => matches!(at, Self::Threads | Self::Locks),
             place => place as u8 == at as u8,
         }
     }
@@ -372,7 +494,15 @@ mod tests {
 
     #[test]
     fn no_key_means_two_things_at_one_place() {
-        for at in [Place::Knobs, Place::Threads, Place::Help, Place::Typing] {
+        for at in [
+            Place::Knobs,
+            Place::Threads,
+            Place::Locks,
+            Place::Past,
+            Place::Filter,
+            Place::Help,
+            Place::Typing,
+        ] {
             let bindings = KEYMAP.iter().flat_map(|hint| hint.bindings);
             let keys: Vec<_> =
                 bindings.filter(|b| b.place.covers(at)).flat_map(|b| b.keys).collect();

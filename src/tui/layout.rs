@@ -3,8 +3,12 @@
 
 use ratatui::layout::{Constraint, Layout as Split, Position, Rect};
 
+pub mod tables;
+
 use super::app::App;
 use super::screens::Screen;
+use super::screens::{locks, threads};
+use super::table::Placed;
 use crate::pipeline::knobs::{KNOBS, KnobId};
 
 /// The least columns and rows on which anything but a message is shown.
@@ -20,6 +24,9 @@ const PIPELINE: u16 = 6;
 
 /// Rows of the threads told by stage: lanes, stages, runtime.
 const STAGE_ROWS: u16 = 7;
+
+/// From this width on all tabs have their names.
+pub const TAB_NAMES: u16 = 76;
 
 /// How much room there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,8 +105,16 @@ pub struct Layout {
     pub machine: Option<Rect>,
     /// Failures, where the machine's panel has no room.
     pub failures: Option<Rect>,
-    /// The threads' table.
+    /// The panel of the threads' or locks' table.
     pub table: Rect,
+    /// The rows in it.
+    pub rows: Rect,
+    /// The columns of the threads' table.
+    pub thread_columns: Vec<Placed<threads::columns::Column>>,
+    /// The columns of the locks' table.
+    pub lock_columns: Vec<Placed<locks::rows::Column>>,
+    /// The selected lock.
+    pub detail: Option<Rect>,
     /// The keys.
     pub footer: Rect,
 }
@@ -129,7 +144,7 @@ pub fn layout(area: Rect, app: &App) -> Layout {
     let mut layout = Layout {
         size,
         head,
-        tabs: tabs(head),
+        tabs: tabs(head, app.screen()),
         pipeline: empty,
         verdict: empty,
         knob_panel: empty,
@@ -141,32 +156,34 @@ pub fn layout(area: Rect, app: &App) -> Layout {
         machine: None,
         failures: None,
         table: empty,
+        rows: empty,
+        thread_columns: Vec::new(),
+        lock_columns: Vec::new(),
+        detail: None,
         footer,
     };
     match app.screen() {
         Screen::Overview => overview(&mut layout, body, app),
-        Screen::Threads => layout.table = body,
+        Screen::Threads => tables::threads(&mut layout, body, app),
+        Screen::Locks => tables::locks(&mut layout, body, app),
     }
     layout
-}
-
-/// Rows of threads that the threads' screen shows at a time.
-pub fn thread_page(area: Rect) -> usize {
-    let size = Size::of(area);
-    // The names of the columns and the legend, and the border where there is one.
-    let around = head_height(size) + 1 + if size.bordered() { 4 } else { 3 };
-    usize::from(area.height.saturating_sub(around))
 }
 
 const fn head_height(size: Size) -> u16 {
     if size.bordered() { 4 } else { 2 }
 }
 
-/// Tabs stand at the right end of the head's first row: ` 1 Overview  2 Threads `.
-fn tabs(head: Rect) -> Vec<(Screen, Rect)> {
-    let width = |screen: &Screen| screen.name().len() as u16 + 4;
+/// Tabs stand at the right end of the head's first row: ` 1 Overview  2 Threads  3 Locks `.
+/// Where they have no room, the open one alone has its name: ` 1  2 Threads  3 `.
+fn tabs(head: Rect, open: Screen) -> Vec<(Screen, Rect)> {
     // At their right stands the clock.
     let clock = 12;
+    let named = head.width >= TAB_NAMES;
+    let width = |screen: &Screen| {
+        let name = if named || *screen == open { screen.name().len() as u16 + 1 } else { 0 };
+        name + 3
+    };
     let total: u16 = Screen::ALL.iter().map(width).sum();
     let Some(mut x) = head.width.checked_sub(total + clock).map(|left| head.x + left) else {
         return Vec::new();

@@ -1,6 +1,7 @@
 //! The screens, one file each, and what lies over them.
 
 pub mod help;
+pub mod locks;
 pub mod overview;
 pub mod threads;
 
@@ -21,17 +22,20 @@ pub enum Screen {
     Overview,
     /// Where each thread's time goes.
     Threads,
+    /// Which locks are fought for.
+    Locks,
 }
 
 impl Screen {
     /// All screens, in the order of their tabs.
-    pub const ALL: [Self; 2] = [Self::Overview, Self::Threads];
+    pub const ALL: [Self; 3] = [Self::Overview, Self::Threads, Self::Locks];
 
     /// The name on its tab.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Overview => "Overview",
             Self::Threads => "Threads",
+            Self::Locks => "Locks",
         }
     }
 }
@@ -53,6 +57,7 @@ fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
     match app.screen() {
         Screen::Overview => overview::render(frame, app, theme, &layout),
         Screen::Threads => threads::render(frame, app, theme, &layout),
+        Screen::Locks => locks::render(frame, app, theme, &layout),
     }
     widgets::footer::render(frame, app, theme, layout.footer);
     if app.entry().is_some() {

@@ -257,6 +257,7 @@ impl Theme {
                 "…" => "~",
                 "→" => ">",
                 "×" => "x",
+                "µ" => "u",
                 _ => "?",
             };
             cell.set_symbol(ascii);

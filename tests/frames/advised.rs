@@ -47,7 +47,9 @@ fn no_thread_is_promised_where_there_is_no_cpu_for_it() {
     assert!(full.turn.contains("preprocess.filter"), "{}", full.turn);
     let infer = advise(&scenario::infer_limited().snapshots());
     assert_eq!(infer.stage, Some(Stage::Infer));
-    assert_eq!(infer.turn, "the CPU is the limit: the machine is 99% busy");
+    assert_eq!(infer.why, "its threads wait 24% of the time for a CPU: 2.6 want one of 2");
+    let turn = "the CPU is the limit, more threads than cores: lower preprocess.threads 2 → 1";
+    assert_eq!(infer.turn, turn);
 }
 
 #[test]
@@ -105,4 +107,46 @@ fn a_slow_input_is_no_stage() {
     let advice = advise(&slow);
     assert_eq!((advice.stage, advice.headline.as_str()), (None, "none: input is slower"));
     assert!(advice.turn.contains("arrival.rate"), "{}", advice.turn);
+}
+
+#[test]
+fn a_lock_that_holds_the_stage_up_is_named_with_the_knob_behind_it() {
+    let all = scenario::lock_limited().snapshots();
+    let pool = advise(&all);
+    assert_eq!(pool.stage, Some(Stage::Preprocess));
+    assert_eq!(pool.why, "its threads wait 48% for lock preprocess.pool");
+    assert_eq!(pool.turn, "turn preprocess.lock pool → none");
+    // Of a lock that no thread was seen at, nothing is said by name unless nearly all waits are its.
+    let unseen = with(&all, |s| s.threads.iter_mut().for_each(|thread| thread.lock = None));
+    assert_eq!(advise(&unseen).why, "its threads wait 48% for lock preprocess.pool");
+    let nameless = with(&unseen, |s| s.locks.clear());
+    assert_eq!(advise(&nameless).why, "its threads wait 48% for locks");
+    assert_eq!(advise(&nameless).turn, "the Locks screen (3) shows who holds it");
+}
+
+#[test]
+fn more_threads_than_cores_are_called_that_and_only_where_it_is_so() {
+    let all = scenario::preprocess_limited().snapshots();
+    let waits = |cores: usize, threads: u64| {
+        with(&all, move |s| {
+            Arc::make_mut(&mut s.run).cores = cores;
+            s.knobs.set(KnobId::PreprocessThreads, KnobValue::Int(threads));
+            let at = s.at;
+            for thread in s.threads.iter_mut().filter(|t| t.name.starts_with("prep-")) {
+                (thread.cpu, thread.runnable) = (Some(at * 7 / 10), Some(at * 3 / 10));
+            }
+        })
+    };
+    let many = advise(&waits(1, 8));
+    assert!(many.why.starts_with("its threads wait 30% of the time for a CPU"), "{}", many.why);
+    let lower = "the CPU is the limit, more threads than cores: lower preprocess.threads 8 → 1";
+    assert_eq!(many.turn, lower);
+    let others = advise(&waits(16, 2));
+    assert_eq!(others.turn, "other programs have the CPU");
+}
+
+#[test]
+fn without_probes_nothing_is_named() {
+    let bare = advise(&scenario::bare());
+    assert_eq!((bare.stage, bare.headline.as_str()), (None, "not measured"));
 }

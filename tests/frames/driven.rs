@@ -1,6 +1,5 @@
 //! The whole app, driven by keys, mouse and snapshots; what it asks for, and what it shows.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pipetop::pipeline::knobs::{Command, KNOBS, KnobId, KnobValue};
@@ -8,7 +7,6 @@ use pipetop::profile::snapshot::Snapshot;
 use pipetop::tui::ColorChoice;
 use pipetop::tui::app::Effect;
 use pipetop::tui::event::Pointer;
-use pipetop::tui::keymap::{Action, KEYMAP, Key, Place};
 use pipetop::tui::layout::{KnobRow, layout};
 use pipetop::tui::theme::Theme;
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
@@ -153,6 +151,10 @@ fn clicks_on_tabs_change_the_screen() {
     driver.mouse(Pointer::Press, tab.x + 1, tab.y);
     assert_eq!(driver.app.screen(), screen);
     assert!(shown(&driver).contains("where its time goes"));
+    let (screen, tab) = tabs[2];
+    driver.mouse(Pointer::Press, tab.x + 1, tab.y);
+    assert_eq!(driver.app.screen(), screen);
+    assert!(shown(&driver).contains("contended"));
 }
 
 #[test]
@@ -222,23 +224,6 @@ fn the_window_can_be_chosen() {
 }
 
 #[test]
-fn threads_scroll_and_stop_at_the_ends() {
-    let mut driver = Driver::new((80, 24), &scenario::many_threads(64).snapshots());
-    driver.key(KeyCode::Char('2'));
-    let top = shown(&driver);
-    driver.key(KeyCode::Up);
-    assert_eq!(shown(&driver), top);
-    driver.key(KeyCode::End);
-    let end = shown(&driver);
-    assert!(end.contains("lane-31"), "{end}");
-    driver.key(KeyCode::PageDown);
-    driver.mouse(Pointer::WheelDown, 5, 10);
-    assert_eq!(shown(&driver), end);
-    driver.key(KeyCode::Char('g'));
-    assert_eq!(shown(&driver), top);
-}
-
-#[test]
 fn leaving_and_suspending_work_even_while_typing() {
     let mut driver = driver();
     driver.key(KeyCode::Enter);
@@ -248,84 +233,4 @@ fn leaving_and_suspending_work_even_while_typing() {
     driver.key(KeyCode::Esc);
     driver.key(KeyCode::Char('q'));
     assert_eq!(driver.effects(), [Effect::Quit]);
-}
-
-/// Everything that a key can change.
-fn state(driver: &mut Driver) -> String {
-    let effects = driver.effects();
-    let app = &driver.app;
-    format!(
-        "{effects:?} {:?} {} {} {:?} {:?} {:?} {}",
-        app.screen(),
-        app.help(),
-        app.paused(),
-        app.length(),
-        app.selected(),
-        app.entry(),
-        app.scroll()
-    )
-}
-
-#[test]
-fn every_key_in_the_keymap_does_something() {
-    let snapshots = scenario::many_threads(64).snapshots();
-    for hint in KEYMAP {
-        for binding in hint.bindings {
-            for key in binding.keys {
-                let mut driver = Driver::new((80, 24), &snapshots);
-                driver.key(KeyCode::Right);
-                match binding.place {
-                    Place::Threads => {
-                        driver.key(KeyCode::Char('2'));
-                        driver.key(KeyCode::PageDown);
-                    }
-                    Place::Help => driver.key(KeyCode::Char('?')),
-                    Place::Typing => {
-                        driver.key(KeyCode::Enter);
-                        driver.typed("7");
-                    }
-                    Place::Knobs | Place::Everywhere | Place::Always => {}
-                }
-                if binding.action == Action::Go(pipetop::tui::screens::Screen::Overview) {
-                    driver.key(KeyCode::Char('2'));
-                }
-                driver.effects();
-                let before = state(&mut driver);
-                driver.chord(key.code, key.modifiers);
-                assert_ne!(state(&mut driver), before, "{key:?} of `{}`", hint.long);
-            }
-        }
-    }
-}
-
-fn name(key: &Key) -> String {
-    let plain = match key.code {
-        KeyCode::Char(' ') => "Space".to_owned(),
-        KeyCode::Char(c) if key.modifiers.contains(KeyModifiers::CONTROL) => {
-            return format!("Ctrl-{}", c.to_ascii_uppercase());
-        }
-        KeyCode::Char(c) => c.to_string(),
-        KeyCode::PageUp => "PgUp".to_owned(),
-        KeyCode::PageDown => "PgDn".to_owned(),
-        code => format!("{code:?}"),
-    };
-    if key.modifiers.contains(KeyModifiers::SHIFT) { format!("Shift+{plain}") } else { plain }
-}
-
-#[test]
-fn the_help_names_no_key_that_is_not_bound() {
-    let pointer = ["click", "drag", "wheel"];
-    for hint in KEYMAP {
-        let everywhere = KEYMAP.iter().flat_map(|hint| hint.bindings);
-        let bound: BTreeSet<_> = everywhere
-            .filter(|b| hint.bindings.iter().any(|mine| mine.action == b.action))
-            .flat_map(|b| b.keys.iter().map(name))
-            .chain(["Shift+←→".to_owned()])
-            .collect();
-        let words = hint.also.split_whitespace().filter(|word| !pointer.contains(word));
-        let own = hint.keys.1.split(['/', ' ']);
-        for word in words.chain(own).filter(|word| *word != "?") {
-            assert!(bound.contains(word), "`{word}` of `{}` is not among {bound:?}", hint.long);
-        }
-    }
 }

@@ -10,13 +10,13 @@ use ratatui::crossterm::event::KeyCode;
 use crate::frame::{draw, styled, text};
 use crate::{Driver, scenario};
 
-const SIZES: [(u16, u16); 4] = [(60, 16), (80, 24), (120, 36), (200, 60)];
+pub(crate) const SIZES: [(u16, u16); 4] = [(60, 16), (80, 24), (120, 36), (200, 60)];
 
 fn rich() -> Theme {
     Theme::new(ColorChoice::Indexed, false)
 }
 
-fn look(name: &str, driver: &Driver) {
+pub(crate) fn look(name: &str, driver: &Driver) {
     let (columns, rows) = driver.size;
     let name = format!("{name}_{columns}x{rows}");
     assert_snapshot!(name, styled(&draw(&driver.app, &rich(), driver.size)));

@@ -24,7 +24,9 @@ fn every_size_can_be_drawn_and_clicked() {
     let scenarios = [
         scenario::with_failures().snapshots(),
         scenario::many_threads(64).snapshots(),
+        scenario::lock_limited().snapshots(),
         scenario::missing_values(),
+        scenario::bare(),
         Vec::new(),
     ];
     for (index, snapshots) in scenarios.iter().enumerate() {
@@ -32,7 +34,16 @@ fn every_size_can_be_drawn_and_clicked() {
         for (step, size) in sizes().into_iter().enumerate() {
             driver.size = size;
             // Screens, help and field take turns, so that each meets all kinds of sizes.
-            match (step + index) % 5 {
+            match (step + index) % 11 {
+                5 => driver.key(KeyCode::Char('3')),
+                6 => driver.key(KeyCode::Char('F')),
+                7 => driver.key(KeyCode::Down),
+                8 => {
+                    driver.key(KeyCode::Char('2'));
+                    driver.key(KeyCode::Char('/'));
+                    driver.key(KeyCode::Char('-'));
+                }
+                9 => driver.key(KeyCode::Char('f')),
                 0 => driver.key(KeyCode::Char('2')),
                 1 => driver.key(KeyCode::End),
                 2 => driver.key(KeyCode::Char('1')),

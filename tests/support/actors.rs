@@ -139,6 +139,7 @@ impl Bench {
             max_pixels: 1 << 24,
             output: None,
             cache_bytes: 1 << 20,
+            batch_bytes: 4 << 30,
         };
         let registry = Arc::new(Registry::default());
         let pipeline = Arc::new(Pipeline::start(parts, &registry).unwrap());

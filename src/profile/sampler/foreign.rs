@@ -88,6 +88,7 @@ impl Seen {
             voluntary: None,
             involuntary: None,
             core: None,
+            switches_at: None,
         }
     }
 }

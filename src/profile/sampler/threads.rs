@@ -29,6 +29,8 @@ pub(super) struct Threads {
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     switches: Switches,
+    /// When they were looked at.
+    switches_at: Option<Nanos>,
     account: RunQueue,
 }
 
@@ -36,7 +38,8 @@ impl Known {
     /// Adds what is read now and then only.
     fn finish(&self, sample: ThreadSample) -> ThreadSample {
         let Switches { voluntary, involuntary, core } = self.switches;
-        ThreadSample { voluntary, involuntary, core, ..sample }
+        let switches_at = self.switches_at;
+        ThreadSample { voluntary, involuntary, core, switches_at, ..sample }
     }
 }
 
@@ -134,6 +137,7 @@ impl Threads {
             let sample = sample(thread, read, &mut memory, self.start, now, &locks);
             if refresh && thread.ended().is_none() {
                 memory.switches = os::switches(thread.tid);
+                memory.switches_at = Some(now.saturating_sub(self.start));
             }
             samples.push(memory.finish(sample));
             self.known.insert(thread.serial, memory);
@@ -165,8 +169,13 @@ fn sample(
     let runnable = run_queue.zip(cpu).map(|(raw, cpu)| {
         let booking = Booking { at, cpu, raw, waits: reading.waits.iter().sum() };
         let works = reading.state.is_none() && thread.ended().is_none();
-        let Known { switches, account } = known;
-        account.book(booking, || works && is_queued(thread, cpu, switches))
+        let Known { switches, switches_at, account } = known;
+        account.book(booking, || {
+            works && {
+                *switches_at = Some(now.saturating_sub(start));
+                is_queued(thread, cpu, switches)
+            }
+        })
     });
     ThreadSample {
         name: thread.name.clone(),
@@ -183,6 +192,7 @@ fn sample(
         voluntary: None,
         involuntary: None,
         core: None,
+        switches_at: None,
     }
 }
 
@@ -203,6 +213,7 @@ fn gone(gone: Gone) -> Option<ThreadSample> {
         voluntary: None,
         involuntary: None,
         core: None,
+        switches_at: None,
     })
 }
 

@@ -9,8 +9,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::profile::snapshot::Wait;
 use crate::tui::app::App;
 use crate::tui::format::fit;
-use crate::tui::keymap::{self, Hint, Place};
-use crate::tui::screens::Screen;
+use crate::tui::keymap::{self, Hint};
 use crate::tui::theme::{State, Theme};
 
 /// What a state means, for the legend.
@@ -31,11 +30,8 @@ const fn meaning(state: State) -> &'static str {
 
 /// Draws the help over the screen.
 pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, area: Rect) {
-    let place = match app.screen() {
-        Screen::Overview => Place::Knobs,
-        Screen::Threads => Place::Threads,
-    };
-    let mut lines: Vec<Line<'_>> = keymap::hints(place).map(|hint| key_line(hint, theme)).collect();
+    let mut lines: Vec<Line<'_>> =
+        keymap::hints(app.beneath()).map(|hint| key_line(hint, theme)).collect();
     lines.push(Line::default());
     lines.extend(State::ALL.chunks(2).map(|pair| state_line(pair, theme)));
     let width = 84.min(area.width.saturating_sub(2));

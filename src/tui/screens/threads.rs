@@ -1,254 +1,253 @@
 //! The threads: where the time of each goes, grouped by stage.
+//!
+//! ```text
+//! ┌ threads · prep (2 of 14) ──────────────────────────── threads use 1.92 cores, pipetop 0.01 ┐
+//! │ thread           where its time goes         CPU▼  lock  runnable  img/s  vol/s  inv/s core │
+//! │ ▾ preprocess ×2                                                                             │
+//! │ ▌  prep-0        ██████████████╳╳╳╳╳╳╳╳╳░    51%   44%        1%    205  1 310     12    0  │
+//! │    prep-1        █████████████╳╳╳╳╳╳╳╳╳╳░    48%   46%        2%    207  1 298     15    1  │
+//! │ █ running  ▓ runnable  ░ starved  ▒ back-pressured  ╳ lock                                  │
+//! └─────────────────────────────────────────────────────────────────────────────────────────────┘
+//! ```
 
-use std::fmt::Write as _;
+pub mod columns;
+pub mod past;
+pub mod rows;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
 
+use self::columns::Column;
+use self::rows::{Member, Row, Rows, Subject, group_name};
 use crate::pipeline::Stage;
-use crate::profile::snapshot::{Group, LaneSample, Snapshot, ThreadSample, Wait};
+use crate::profile::snapshot::{Group, Wait};
 use crate::profile::window::Window;
 use crate::tui::app::App;
-use crate::tui::format::{MISSING, fit, percent, rate};
+use crate::tui::format::{MISSING, fit};
 use crate::tui::layout::Layout;
 use crate::tui::theme::{State, Theme};
-use crate::tui::widgets::{bar, panel, threads};
+use crate::tui::widgets::bar::Stack;
+use crate::tui::widgets::{bar, heads, note, panel, threads};
 
-/// A row of the table.
-#[derive(Clone, Copy, Debug)]
-pub enum Row<'a> {
-    /// The name of a group, and what to know of it.
-    Group(&'static str, &'static str),
-    /// All lanes together.
-    Lanes,
-    /// A load lane.
-    Lane(&'a LaneSample),
-    /// A thread.
-    Thread(&'a ThreadSample),
-}
-
-/// All rows, in order: the lanes together, the stages' threads from source to sink, the others, and
-/// the lanes one by one, of which there may be hundreds.
-pub fn rows(snapshot: &Snapshot) -> Vec<Row<'_>> {
-    let mut rows = Vec::new();
-    let groups = Stage::ALL.into_iter().map(Group::Stage);
-    for group in groups.chain([Group::Runtime, Group::Own, Group::Foreign]) {
-        let threads = snapshot.threads.iter().filter(|t| t.group == group).map(Row::Thread);
-        let lanes = group == Group::Stage(Stage::Load) && !snapshot.lanes.is_empty();
-        let threads: Vec<_> = threads.collect();
-        if threads.is_empty() && !lanes {
-            continue;
-        }
-        rows.push(match group {
-            Group::Stage(stage) if lanes => {
-                Row::Group(stage.name(), "a lane is one read in flight")
-            }
-            Group::Stage(stage) => Row::Group(stage.name(), ""),
-            Group::Runtime => Row::Group("runtime", "beneath the lanes"),
-            Group::Own => Row::Group("pipetop's own", "out of the totals"),
-            Group::Foreign => Row::Group("foreign", "a library's: CPU time only"),
-        });
-        if lanes {
-            rows.push(Row::Lanes);
-        }
-        rows.extend(threads);
-    }
-    if !snapshot.lanes.is_empty() {
-        rows.push(Row::Group("lanes", "one by one"));
-        rows.extend(snapshot.lanes.iter().map(Row::Lane));
-    }
-    rows
-}
-
-/// The numbers beside the bar, as far as they fit: name and width.
-const NUMBERS: [(&str, u16); 10] = [
-    ("CPU", 6),
-    ("runnable", 10),
-    ("lock", 6),
-    ("starved", 9),
-    ("backpr.", 9),
-    ("img/s", 8),
-    ("core", 6),
-    ("GPU", 6),
-    ("I/O", 6),
-    ("other", 7),
-];
-
-/// Width of the names.
-const NAME: u16 = 16;
-/// The least width of the bars.
-const LEAST_BAR: u16 = 12;
-
-/// Draws the table.
+/// Draws the table, or the past of the opened thread.
 pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout) {
-    let area = layout.table;
-    let all = app.snapshot().map(rows).unwrap_or_default();
-    let inner = panel::panel(
-        frame,
-        theme,
-        layout.size,
-        area,
-        "threads",
-        position(app, theme, &all, layout),
-    );
+    if let Some(subject) = app.opened() {
+        past::render(frame, app, theme, layout, subject);
+        return;
+    }
+    let rows = app.thread_rows();
+    let page = usize::from(layout.rows.height);
+    let (selected, first) = app.thread_place(&rows, page);
+    let right = right(app, theme, &rows, (first, page));
+    let title = title(app, theme, &rows);
+    let inner = panel::panel(frame, theme, layout.size, layout.table, &title, right);
     if inner.height < 2 {
         return;
     }
-    let (columns, bar_width) = columns(inner.width);
-    head(frame, theme, Rect { height: 1, ..inner }, columns, bar_width);
-    let Some(window) = app.window() else {
-        let note = Line::styled("  measuring", theme.label);
-        frame.render_widget(note, Rect { y: inner.y + 1, height: 1, ..inner });
+    if note::bare(app) {
+        note::render(frame, theme, inner, note::BARE);
         return;
-    };
-    let page = inner.height.saturating_sub(2);
-    let body = Rect { y: inner.y + 1, height: page, ..inner };
-    let scroll = app.scroll().min(all.len().saturating_sub(usize::from(page)));
-    for (row, at) in all.iter().skip(scroll).zip(body.rows()) {
-        let spans = draw(row, &window, columns, bar_width, theme);
-        frame.render_widget(Line::from(spans), at);
+    }
+    heads::render(frame, theme, &layout.thread_columns, app.threads().sort(), |column| {
+        (column.name(), column.left())
+    });
+    if rows.rows.is_empty() {
+        let text = match app.window() {
+            None => "measuring".to_owned(),
+            Some(_) => format!("nothing is named like `{}`", app.threads().filter()),
+        };
+        note::render(frame, theme, layout.rows, &text);
+    }
+    for ((index, row), at) in rows.rows.iter().enumerate().skip(first).zip(layout.rows.rows()) {
+        let line = Line::from(line(row, index == selected, layout, theme));
+        frame.render_widget(line, at);
     }
     let foot = Rect { y: inner.bottom() - 1, height: 1, ..inner };
-    let mut legend = vec![Span::raw(" ")];
-    legend.extend(threads::legend(theme, foot.width + 18));
-    frame.render_widget(Line::from(legend), foot);
+    frame.render_widget(Line::from(foot_line(app, theme, foot.width)), foot);
 }
 
-/// Which rows are shown of how many, where not all are.
-fn position<'a>(app: &App, theme: &Theme, all: &[Row<'_>], layout: &Layout) -> Vec<Span<'a>> {
-    let around = if layout.size.bordered() { 4 } else { 3 };
-    let page = usize::from(layout.table.height.saturating_sub(around));
-    if all.len() <= page {
-        return Vec::new();
+/// The filter and how many passed it; while it is typed, with a cursor.
+fn title(app: &App, theme: &Theme, rows: &Rows<'_>) -> String {
+    let view = app.threads();
+    let cursor = if view.typing() { theme.pick("▏", "_") } else { "" };
+    if view.filter().is_empty() && !view.typing() {
+        return "threads".to_owned();
     }
-    let first = app.scroll().min(all.len() - page) + 1;
-    vec![Span::styled(
-        format!("rows {first} to {} of {}", first + page - 1, all.len()),
-        theme.label,
-    )]
+    format!("threads · /{}{cursor} ({} of {})", view.filter(), rows.matched, rows.all)
 }
 
-fn columns(width: u16) -> (&'static [(&'static str, u16)], u16) {
-    let mut count = NUMBERS.len();
-    loop {
-        let numbers: u16 = NUMBERS[..count].iter().map(|(_, width)| width).sum();
-        let bar = width.saturating_sub(NAME + numbers + 2);
-        if bar >= LEAST_BAR || count == 0 {
-            return (&NUMBERS[..count], bar);
-        }
-        count -= 1;
-    }
-}
-
-fn head(frame: &mut Frame<'_>, theme: &Theme, row: Rect, columns: &[(&str, u16)], bar_width: u16) {
-    let mut text = format!(" {:<name$}", "thread", name = usize::from(NAME) - 1);
-    let width = usize::from(bar_width);
-    let time = if width > 19 { "where its time goes" } else { "states" };
-    let _ = write!(text, "{:<width$}", fit(time, width));
-    for (name, width) in columns {
-        let _ = write!(text, "{name:>width$}", width = usize::from(*width));
-    }
-    frame.render_widget(Line::styled(text, theme.label), row);
-}
-
-fn draw(
-    row: &Row<'_>,
-    window: &Window<'_>,
-    columns: &[(&'static str, u16)],
-    bar_width: u16,
+/// What the threads use together, and which rows are shown where not all are.
+fn right<'a>(
+    app: &App,
     theme: &Theme,
-) -> Vec<Span<'static>> {
+    rows: &Rows<'_>,
+    (first, page): (usize, usize),
+) -> Vec<Span<'a>> {
+    let mut spans = Vec::new();
+    if let Some(cores) = app.window().and_then(|window| used(&window)) {
+        spans.push(Span::styled("the pipeline uses ", theme.label));
+        spans.push(Span::styled(format!("{cores:.2}"), theme.value));
+        spans.push(Span::styled(" cores", theme.label));
+    }
+    let all = rows.rows.len();
+    if all > page {
+        let last = (first + page).min(all);
+        let position = format!("{}–{last} of {all}", first + 1);
+        if !spans.is_empty() {
+            spans.push(Span::raw("  "));
+        }
+        spans.push(Span::styled(position, theme.label));
+    }
+    spans
+}
+
+/// Cores that all threads but pipetop's own use together; `None` where one could not be read.
+fn used(window: &Window<'_>) -> Option<f64> {
+    let threads = window.to().threads.iter().filter(|thread| thread.group != Group::Own);
+    threads.map(|thread| window.thread_cpu(thread)).sum()
+}
+
+/// The glyphs of the states; where stages are folded, what their figures mean.
+fn foot_line(app: &App, theme: &Theme, width: u16) -> Vec<Span<'static>> {
+    let mut spans = vec![Span::raw(" ")];
+    let note = if app.threads().ranges() { "folded: least/median/most   " } else { "" };
+    let note = if usize::from(width) >= 3 * note.width() { note } else { "" };
+    spans.push(Span::styled(note, theme.text));
+    spans.extend(threads::legend(theme, (width + 18).saturating_sub(note.width() as u16)));
+    spans
+}
+
+fn line(row: &Row<'_>, selected: bool, layout: &Layout, theme: &Theme) -> Vec<Span<'static>> {
     match row {
-        Row::Group(name, note) => {
-            let mut spans = vec![Span::styled(format!(" {name}"), theme.accent)];
-            if !note.is_empty() {
-                spans.push(Span::styled(format!("  {note}"), theme.label));
-            }
-            spans
-        }
-        Row::Lanes => {
-            let mean = threads::lane_mean(window);
-            let n = mean.map_or(0, |(n, _)| n);
-            let states = mean.map(|(_, shares)| bar::lane_states(&shares));
-            line(
-                &format!("{n} lanes"),
-                states.as_ref(),
-                None,
-                None,
-                None,
-                columns,
-                bar_width,
-                theme,
-            )
-        }
-        Row::Lane(lane) => {
-            let states = bar::lane_states(&window.lane(lane));
-            let from = window.from().lanes.iter().find(|from| from.name == lane.name);
-            let images = window.rate(from.map_or(0, |from| from.items), lane.items);
-            line(&lane.name, Some(&states), None, images, None, columns, bar_width, theme)
-        }
-        Row::Thread(thread) => {
-            let states = window.thread(thread).map(|(_, shares)| bar::states(&shares));
-            let pipeline = matches!(thread.group, Group::Stage(_));
-            line(
-                &thread.name,
-                states.as_ref(),
-                window.thread_cpu(thread),
-                window.thread_rate(thread).filter(|_| pipeline),
-                thread.core,
-                columns,
-                bar_width,
-                theme,
-            )
-        }
+        Row::Head { group, members } => head(*group, *members, selected, theme),
+        Row::Folded { group, open, all } => folded(*group, open, *all, selected, layout, theme),
+        Row::Member(member) => thread(member, selected, layout, theme),
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "one row of a table, with its columns")]
-fn line(
-    name: &str,
-    states: Option<&[(State, f64); State::ALL.len()]>,
-    cpu: Option<f64>,
-    images: Option<f64>,
-    core: Option<u32>,
-    columns: &[(&'static str, u16)],
-    bar_width: u16,
+/// The mark of the selected row.
+fn mark(selected: bool, theme: &Theme) -> Span<'static> {
+    Span::styled(if selected { theme.pick("▌", ">") } else { " " }, theme.accent)
+}
+
+fn head(group: Group, members: usize, selected: bool, theme: &Theme) -> Vec<Span<'static>> {
+    let note = match group {
+        Group::Stage(Stage::Load) => "a lane is one read in flight",
+        Group::Stage(_) => "",
+        Group::Runtime => "beneath the lanes",
+        Group::Own => "out of the totals",
+        Group::Foreign => "a library's: CPU time only",
+    };
+    let name = format!("{} {} ×{members}", theme.pick("▾", "-"), group_name(group));
+    vec![
+        mark(selected, theme),
+        Span::styled(name, theme.accent),
+        Span::styled(format!("  {note}"), theme.label),
+    ]
+}
+
+fn folded(
+    group: Group,
+    open: &[Member<'_>],
+    all: usize,
+    selected: bool,
+    layout: &Layout,
     theme: &Theme,
 ) -> Vec<Span<'static>> {
-    let width = usize::from(NAME) - 3;
-    let mut spans = vec![Span::styled(format!("   {:<width$}", fit(name, width - 1)), theme.text)];
-    spans.extend(match states {
-        Some(states) => bar::stacked(states, bar_width, theme),
-        None => bar::unknown(bar_width, theme),
-    });
-    let share = |state: State| {
-        states.and_then(|states| states.iter().find(|(s, _)| *s == state)).map(|&(_, share)| share)
+    let stacks: Vec<Stack> = open.iter().filter_map(|member| member.figures.states).collect();
+    let mean = bar::mean(&stacks);
+    let count = match open.len() {
+        n if n == all => format!("×{n}"),
+        n => format!("{n}/{all}"),
     };
-    for &(column, width) in columns {
-        let (text, style) = match column {
-            "img/s" => (images.map_or_else(|| MISSING.to_owned(), |v| rate(Some(v))), theme.value),
-            "core" => {
-                (core.map_or_else(|| MISSING.to_owned(), |core| core.to_string()), theme.text)
+    let name = format!("{} {} {count}", theme.pick("▸", "+"), group_name(group));
+    cells(&name, theme.accent, mean.as_ref(), selected, layout, theme, |column, width| {
+        if column == Column::LockName {
+            return (String::new(), theme.text);
+        }
+        let values: Vec<f64> =
+            open.iter().filter_map(|member| member.figures.get(column)).collect();
+        let text = column.write_range(values, width);
+        (text, state_style(column, mean.as_ref(), theme))
+    })
+}
+
+fn thread(
+    member: &Member<'_>,
+    selected: bool,
+    layout: &Layout,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
+    let figures = &member.figures;
+    let style = match (selected, member.group) {
+        (true, _) => theme.accent,
+        (false, Group::Own) => theme.label,
+        (false, _) => theme.text,
+    };
+    let name = format!("  {}", member.subject.name());
+    let states = figures.states.as_ref();
+    cells(&name, style, states, selected, layout, theme, |column, width| match column {
+        Column::LockName => match member.subject {
+            Subject::Thread(thread) => {
+                let lock = thread.lock.as_deref().unwrap_or_default();
+                (fit(lock, width.saturating_sub(3)), theme.state(State::Wait(Wait::Lock)))
             }
-            "CPU" => (percent(cpu), theme.value),
-            name => {
-                let state = match name {
-                    "runnable" => State::Runnable,
-                    "lock" => State::Wait(Wait::Lock),
-                    "starved" => State::Wait(Wait::Starved),
-                    "backpr." => State::Wait(Wait::Backpressured),
-                    "GPU" => State::Wait(Wait::Gpu),
-                    "I/O" => State::Wait(Wait::Io),
-                    _ => State::Other,
-                };
-                let share = share(state);
-                let some = share.is_some_and(|share| share >= 0.005);
-                (percent(share), if some { theme.state(state) } else { theme.label })
+            Subject::Lane(_) => (String::new(), theme.text),
+        },
+        column => (column.write(figures.get(column)), state_style(column, states, theme)),
+    })
+}
+
+/// How a figure is drawn: a state's in its colour where there is any of it.
+fn state_style(column: Column, states: Option<&Stack>, theme: &Theme) -> Style {
+    match column {
+        Column::Share(state) => {
+            let share = states.and_then(|stack| stack.iter().find(|(s, _)| *s == state));
+            let some = share.is_some_and(|&(_, share)| share >= 0.005);
+            if some { theme.state(state) } else { theme.label }
+        }
+        Column::Core => theme.text,
+        _ => theme.value,
+    }
+}
+
+/// A row: name, bar, and a figure a column.
+fn cells(
+    name: &str,
+    style: Style,
+    states: Option<&Stack>,
+    selected: bool,
+    layout: &Layout,
+    theme: &Theme,
+    figure: impl Fn(Column, usize) -> (String, Style),
+) -> Vec<Span<'static>> {
+    let mut spans = vec![mark(selected, theme)];
+    for placed in &layout.thread_columns {
+        let width = placed.head.width;
+        let cells = usize::from(width);
+        match placed.column {
+            Column::Name => {
+                let name = fit(name, cells.saturating_sub(2));
+                let pad = " ".repeat(cells.saturating_sub(1 + name.width()));
+                spans.push(Span::styled(format!("{name}{pad}"), style));
             }
-        };
-        let style = if text.trim() == MISSING { theme.label } else { style };
-        spans.push(Span::styled(format!("{text:>width$}", width = usize::from(width)), style));
+            Column::States => spans.extend(match states {
+                Some(states) => bar::stacked(states, width, theme),
+                None => bar::unknown(width, theme),
+            }),
+            column => {
+                let (text, style) = figure(column, cells);
+                let style = if text == MISSING { theme.label } else { style };
+                let pad = cells.saturating_sub(text.width());
+                let (before, after) =
+                    if column.left() { (2.min(pad), pad.saturating_sub(2)) } else { (pad, 0) };
+                let text = format!("{}{text}{}", " ".repeat(before), " ".repeat(after));
+                spans.push(Span::styled(text, style));
+            }
+        }
     }
     spans
 }

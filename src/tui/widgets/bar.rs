@@ -74,8 +74,11 @@ pub fn sparkline(values: &[Option<f64>], style: Style, theme: &Theme) -> Vec<Spa
     spans
 }
 
+/// Shares of the states, in the order of the stack.
+pub type Stack = [(State, f64); State::ALL.len()];
+
 /// Where a thread's time went, as states with their shares, in the order of the stack.
-pub fn states(shares: &Shares) -> [(State, f64); State::ALL.len()] {
+pub fn states(shares: &Shares) -> Stack {
     State::ALL.map(|state| {
         let share = match state {
             State::Running => shares.running,
@@ -88,7 +91,7 @@ pub fn states(shares: &Shares) -> [(State, f64); State::ALL.len()] {
 }
 
 /// Where a lane's time went; what lies between two waits is the rest.
-pub fn lane_states(waits: &[f64; Wait::ALL.len()]) -> [(State, f64); State::ALL.len()] {
+pub fn lane_states(waits: &[f64; Wait::ALL.len()]) -> Stack {
     let rest = (1.0 - waits.iter().sum::<f64>()).max(0.0);
     State::ALL.map(|state| match state {
         State::Wait(wait) => (state, waits[wait as usize]),
@@ -97,12 +100,19 @@ pub fn lane_states(waits: &[f64; Wait::ALL.len()]) -> [(State, f64); State::ALL.
     })
 }
 
-/// States stacked to `width` cells by the largest remainders, so that the cells add up.
-pub fn stacked(parts: &[(State, f64)], width: u16, theme: &Theme) -> Vec<Span<'static>> {
-    let cells = usize::from(width);
+/// The mean of several stacks; `None` of none.
+pub fn mean(stacks: &[Stack]) -> Option<Stack> {
+    let n = stacks.len() as f64;
+    let share = |index: usize| stacks.iter().map(|stack| stack[index].1).sum::<f64>() / n;
+    (!stacks.is_empty()).then(|| std::array::from_fn(|index| (State::ALL[index], share(index))))
+}
+
+/// How many of `cells` each part has, by the largest remainders, so that the cells add up; `None`
+/// where there is nothing to share out.
+pub fn shared_out(parts: &[(State, f64)], cells: usize) -> Option<Vec<usize>> {
     let total: f64 = parts.iter().map(|(_, share)| share.max(0.0)).sum();
     if total <= 0.0 {
-        return unknown(width, theme);
+        return None;
     }
     let exact = parts.iter().map(|(_, share)| share.max(0.0) / total * cells as f64);
     let exact: Vec<f64> = exact.collect();
@@ -113,6 +123,14 @@ pub fn stacked(parts: &[(State, f64)], width: u16, theme: &Theme) -> Vec<Span<'s
     for &index in order.iter().take(left) {
         whole[index] += 1;
     }
+    Some(whole)
+}
+
+/// States stacked to `width` cells.
+pub fn stacked(parts: &[(State, f64)], width: u16, theme: &Theme) -> Vec<Span<'static>> {
+    let Some(whole) = shared_out(parts, usize::from(width)) else {
+        return unknown(width, theme);
+    };
     let filled = parts.iter().zip(whole).filter(|&(_, n)| n > 0);
     filled
         .map(|(&(state, _), n)| Span::styled(theme.glyph(state).repeat(n), theme.state(state)))

@@ -209,12 +209,19 @@ fn queue(
     let nothing = || vec![Span::raw(" ".repeat(usize::from(blank)))];
     let Some(index) = Stage::ALL.iter().position(|&s| s == stage) else { return nothing() };
     let Some(name) = QUEUES.get(index) else { return nothing() };
-    let Some(queue) = snapshot.queue(name) else { return nothing() };
     let mut spans = Vec::new();
     if columns.queue_name > 0 {
         let width = usize::from(columns.queue_name);
         spans.push(Span::styled(format!("{name:<width$}"), theme.label));
     }
+    let Some(queue) = snapshot.queue(name) else {
+        // A run without probes.
+        let width = usize::from(columns.depth);
+        spans.extend(bar::unknown(columns.queue, theme));
+        spans.push(Span::styled(format!("{MISSING:>width$}"), theme.label));
+        spans.push(Span::raw(" ".repeat(usize::from(columns.history) + 1)));
+        return spans;
+    };
     let fill = queue.depth as f64 / queue.capacity.max(1) as f64;
     spans.extend(bar::gauge(fill, columns.queue, theme.queue, theme));
     let capacity = format!("/{}", thousands(queue.capacity).replace(' ', ""));

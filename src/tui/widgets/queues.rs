@@ -4,7 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::{bar, chart, panel};
+use super::{bar, chart, note, panel};
 use crate::profile::history::{QUEUES, Series};
 use crate::tui::app::App;
 use crate::tui::layout::Layout;
@@ -15,6 +15,10 @@ const SPAN: u64 = 60_000_000_000;
 /// Draws the strips.
 pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout, area: Rect) {
     let inner = panel::panel(frame, theme, layout.size, area, "queues · fill · 60 s", Vec::new());
+    if note::bare(app) {
+        note::render(frame, theme, inner, note::BARE);
+        return;
+    }
     let rows_each = (inner.height / QUEUES.len() as u16).max(1);
     for (index, name) in QUEUES.iter().enumerate() {
         let y = inner.y + index as u16 * rows_each;

@@ -4,7 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::{bar, panel};
+use super::{bar, note, panel};
 use crate::pipeline::Stage;
 use crate::profile::snapshot::{Group, Snapshot, ThreadSample, Wait};
 use crate::profile::window::{Shares, Window};
@@ -23,6 +23,10 @@ struct Row {
 /// Draws the threads.
 pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout, area: Rect) {
     let inner = panel::panel(frame, theme, layout.size, area, "threads", legend(theme, area.width));
+    if note::bare(app) {
+        note::render(frame, theme, inner, note::BARE);
+        return;
+    }
     let Some(window) = app.window() else { return };
     let all = rows(&window);
     let rows = if all.len() <= usize::from(inner.height) { all } else { by_stage(&window) };

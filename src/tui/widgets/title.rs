@@ -12,7 +12,7 @@ use crate::tui::app::App;
 use crate::tui::format::{
     MISSING, clock, fit_end, megabytes, memory, nanos, percent, rate, thousands,
 };
-use crate::tui::layout::Layout;
+use crate::tui::layout::{Layout, TAB_NAMES};
 use crate::tui::screens::Screen;
 use crate::tui::theme::Theme;
 
@@ -58,7 +58,10 @@ fn first_row(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout) {
         } else {
             Span::styled(screen.name(), name)
         };
-        let line = Line::from(vec![Span::styled(format!(" {number} "), digit), name]);
+        let mut line = Line::from(vec![Span::styled(format!(" {number} "), digit)]);
+        if open || row.width >= TAB_NAMES {
+            line.push_span(name);
+        }
         frame.render_widget(line, rect);
     }
     let Some((_, last)) = layout.tabs.last() else { return };
@@ -90,7 +93,10 @@ fn names(snapshot: &Snapshot, room: usize, theme: &Theme) -> Vec<Span<'static>> 
 }
 
 fn tags(snapshot: &Snapshot, theme: &Theme) -> Vec<Span<'static>> {
-    let words = snapshot.label_words();
+    let mut words = snapshot.label_words();
+    if snapshot.run.bare {
+        words.push("no probes");
+    }
     words
         .iter()
         .flat_map(|word| [Span::styled(format!(" {word} "), theme.tag), Span::raw(" ")])
