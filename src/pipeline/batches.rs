@@ -166,8 +166,8 @@ impl Batches {
                     continue;
                 }
                 inner.begin(filling);
-                // Others who waited for a slot find one in it.
-                self.room.notify_all();
+                // Others who waited for a slot find one in it; one is the caller's.
+                self.room.notify(size - 1);
                 continue;
             }
             inner = self.room.wait(inner, Wait::Backpressured);
@@ -194,8 +194,9 @@ impl Batches {
                 self.replaying.store(inner.replays(), Ordering::Relaxed);
                 self.last_size.store(batch.size as u64, Ordering::Relaxed);
                 inner.note();
+                let room = inner.room();
                 drop(inner);
-                self.room.notify_all();
+                self.room.notify(room);
                 return Popped::Item(batch);
             }
             if inner.closed && inner.building.is_empty() {
@@ -220,15 +221,12 @@ impl Batches {
     fn settle(&self, mut inner: Guard<'_, Inner>) {
         inner.complete();
         inner.note();
-        let (work, room) =
-            (!inner.ready.is_empty() || inner.next_due().is_some(), inner.has_room());
+        // One to take each batch, or to wait for the age of one that is being filled.
+        let work = inner.ready.len().max(usize::from(inner.next_due().is_some()));
+        let room = inner.room();
         drop(inner);
-        if work {
-            self.ready.notify_one();
-        }
-        if room {
-            self.room.notify_all();
-        }
+        self.ready.notify(work);
+        self.room.notify(room);
     }
 
     /// Sets the batch size; batches of another size that are being filled are sealed.
@@ -347,10 +345,15 @@ impl Inner {
         self.building.len() + self.ready.len()
     }
 
-    /// Whether somebody who waits for a slot would get one, or an end.
-    fn has_room(&self) -> bool {
-        let free = |building: &Building| !building.sealed && building.filling.free() > 0;
-        self.closed || (self.depth() as u64) < self.track.capacity || self.building.iter().any(free)
+    /// How many who wait for a slot would get one; all of them get an answer at the end.
+    fn room(&self) -> usize {
+        if self.closed {
+            return usize::MAX;
+        }
+        let open = self.building.iter().filter(|building| !building.sealed);
+        let free: usize = open.map(|building| building.filling.free()).sum();
+        let batches = self.track.capacity as usize;
+        free + batches.saturating_sub(self.depth() + self.making) * self.size
     }
 
     fn note(&mut self) {

@@ -15,8 +15,8 @@ pub use mutex::{Guard, Mutex};
 pub use rwlock::{ReadGuard, RwLock, WriteGuard};
 pub use semaphore::{Permit, Semaphore};
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 
 use super::clock::{self, Nanos};
 use super::histogram::{Histogram, Recorder};
@@ -46,7 +46,8 @@ pub struct LockStats {
     hold_samples: AtomicU64,
     /// The kernel id of the holder, or 0.
     holder: AtomicI32,
-    waiters: AtomicU32,
+    /// When each wait that is not over began; only who waits takes this lock.
+    open: std::sync::Mutex<Vec<Nanos>>,
 }
 
 /// What a lock has seen so far.
@@ -56,13 +57,13 @@ pub struct LockReading {
     pub name: String,
     /// Acquisitions.
     pub acquisitions: u64,
-    /// Of these, those that had to wait.
+    /// Of these, and of those that still wait, how many had to wait.
     pub contended: u64,
-    /// Time waited by all threads together.
+    /// Time waited by all threads together, waits that are not over included.
     pub wait: Nanos,
-    /// The longest wait.
+    /// The longest wait, likewise.
     pub wait_max: Nanos,
-    /// Waits by length.
+    /// Waits that are over by length.
     pub waits: Histogram,
     /// Time held; `None` before the first hold that was timed.
     pub hold: Option<Nanos>,
@@ -88,7 +89,7 @@ impl LockStats {
             hold_sampled: AtomicU64::new(0),
             hold_samples: AtomicU64::new(0),
             holder: AtomicI32::new(0),
-            waiters: AtomicU32::new(0),
+            open: std::sync::Mutex::default(),
         }
     }
 
@@ -106,17 +107,21 @@ impl LockStats {
             (u128::from(sampled) * u128::from(acquisitions) / u128::from(samples)) as Nanos
         });
         let holder = self.holder.load(Ordering::Relaxed);
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        // Under the same lock as a wait's end, which moves its time from one side to the other.
+        let now = clock::now();
+        let waiting = open.iter().map(|&start| now.saturating_sub(start));
         LockReading {
             name: self.name.clone(),
             acquisitions,
             contended: self.contended.load(Ordering::Relaxed),
-            wait: self.wait.load(Ordering::Relaxed),
-            wait_max: self.wait_max.load(Ordering::Relaxed),
+            wait: self.wait.load(Ordering::Relaxed) + waiting.clone().sum::<Nanos>(),
+            wait_max: waiting.fold(self.wait_max.load(Ordering::Relaxed), Nanos::max),
             waits: self.waits.read(),
             hold,
             hold_exact: self.exact,
             holder: (holder != 0).then_some(holder),
-            waiters: self.waiters.load(Ordering::Relaxed),
+            waiters: open.len() as u32,
         }
     }
 
@@ -129,8 +134,20 @@ impl LockStats {
         self.holder.store(0, Ordering::Relaxed);
     }
 
-    fn waited(&self, time: Nanos) {
+    fn begin_wait(&self) -> Nanos {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = clock::now();
+        open.push(start);
         self.contended.fetch_add(1, Ordering::Relaxed);
+        start
+    }
+
+    fn end_wait(&self, start: Nanos) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let time = clock::now().saturating_sub(start);
+        if let Some(mine) = open.iter().position(|&other| other == start) {
+            open.swap_remove(mine);
+        }
         self.wait.fetch_add(time, Ordering::Relaxed);
         self.wait_max.fetch_max(time, Ordering::Relaxed);
         self.waits.record(time);
@@ -181,11 +198,9 @@ impl Account {
 
     fn wait_as<R>(&self, as_what: Wait, wait: impl FnOnce() -> R) -> R {
         let Some(stats) = &self.0 else { return wait() };
-        stats.waiters.fetch_add(1, Ordering::Relaxed);
-        let start = clock::now();
+        let start = stats.begin_wait();
         let result = state::waiting_for(as_what, stats.id, wait);
-        stats.waiters.fetch_sub(1, Ordering::Relaxed);
-        stats.waited(clock::now().saturating_sub(start));
+        stats.end_wait(start);
         result
     }
 }

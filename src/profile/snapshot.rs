@@ -268,11 +268,11 @@ pub struct LockSample {
     pub name: String,
     /// Acquisitions.
     pub acquisitions: u64,
-    /// Of these, those that had to wait.
+    /// Of these, and of those that still wait, how many had to wait.
     pub contended: u64,
-    /// Time waited by all threads together.
+    /// Time waited by all threads together, waits that are not over included.
     pub wait: Nanos,
-    /// The longest wait.
+    /// The longest wait, likewise.
     pub wait_max: Nanos,
     /// Waits by length.
     pub waits: Histogram,

@@ -89,6 +89,16 @@ impl Condvar {
         }
     }
 
+    /// Wakes at most `n`, likewise: as many as there is something for.
+    pub fn notify(&self, n: usize) {
+        let waiting = self.waiting.load(Ordering::Relaxed) as usize;
+        if n >= waiting {
+            self.notify_all();
+        } else {
+            (0..n).for_each(|_| self.inner.notify_one());
+        }
+    }
+
     /// Wakes all, likewise.
     pub fn notify_all(&self) {
         if self.waiting.load(Ordering::Relaxed) > 0 {

@@ -151,3 +151,27 @@ fn without_probes_nothing_is_kept() {
     let _own = registry.register("screen", crate::probe::registry::OWN);
     assert_eq!(registry.threads().len(), 1, "what pipetop itself costs is always known");
 }
+
+#[test]
+fn a_wait_that_is_not_over_is_on_the_table() {
+    let registry = Registry::default();
+    let mutex = Mutex::new(&registry, "m", ());
+    let guard = mutex.lock();
+    std::thread::scope(|scope| {
+        scope.spawn(|| drop(mutex.lock()));
+        while mutex.stats().unwrap().waiters == 0 {
+            std::thread::yield_now();
+        }
+        std::thread::sleep(Duration::from_millis(30));
+        let open = mutex.stats().unwrap();
+        assert_eq!((open.contended, open.acquisitions, open.waiters), (1, 1, 1));
+        assert!(open.wait >= 29_000_000 && open.wait_max == open.wait, "{open:?}");
+        assert_eq!(open.waits.count(), 0);
+        drop(guard);
+        while mutex.stats().unwrap().waiters > 0 {
+            std::thread::yield_now();
+        }
+        let over = mutex.stats().unwrap();
+        assert!(over.wait >= open.wait && over.contended == 1 && over.waits.count() == 1);
+    });
+}
