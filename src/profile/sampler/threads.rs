@@ -133,7 +133,8 @@ impl Threads {
             .zip(&mut self.known)
             .map(|((thread, read), known)| {
                 let sample = sample(thread, read, known, self.start, now, &locks);
-                if refresh && thread.ended().is_none() {
+                let due = refresh || known.switches.voluntary.is_none();
+                if due && thread.ended().is_none() {
                     known.switches = os::switches(thread.tid);
                 }
                 known.finish(sample)
