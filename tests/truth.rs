@@ -17,7 +17,7 @@ use actors::{Bench, actor};
 use pipetop::probe::clock::{self, Nanos};
 use pipetop::probe::gate::Gate;
 use pipetop::probe::lock;
-use pipetop::probe::queue::Queue;
+use pipetop::probe::queue::{Popped, Queue};
 use pipetop::probe::state::{self, Wait};
 
 /// Spinners beside the measured threads: none, as many as a small machine has cores, twice that.
@@ -70,7 +70,7 @@ fn who_waits_all_the_time_reads_that_wait() {
             actor("rwlock", |_| drop(readers.read())),
             actor("semaphore", |_| drop(permits.acquire())),
             actor("lock", plain(Wait::Lock)),
-            actor("starved", |_| drop(empty.pop(|| true))),
+            actor("starved", |_| assert_eq!(empty.pop(|| true), Popped::Closed)),
             actor("backpressured", |_| assert_eq!(full.push(1), Err(1))),
             actor("gpu", plain(Wait::Gpu)),
             actor("io", |_| {
@@ -78,7 +78,9 @@ fn who_waits_all_the_time_reads_that_wait() {
             }),
             actor("parked", |_| gate.pass(0)),
             actor("delay", plain(Wait::Delay)),
-            actor("sleeps-untold", |stage| stage.sleep_out()),
+            actor("sleeps-untold", |stage| {
+                stage.sleep_out();
+            }),
             actor("foreign-lock", |_| drop(unknown.lock())),
         ];
         let expected = [

@@ -201,7 +201,9 @@ impl Bench {
             let after_to = outside();
             stop.store(true, Ordering::Relaxed);
             end();
-            handles.iter().for_each(|handle| handle.thread().unpark());
+            for handle in &handles {
+                handle.thread().unpark();
+            }
             (from, to, [before_from, after_from, before_to, after_to])
         });
         let start = self.pipeline.started();
