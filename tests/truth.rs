@@ -296,8 +296,11 @@ fn a_lock_held_half_of_the_time_is_waited_for_as_long_as_its_holder_says() {
             .chain(&holder_calls.into_inner().unwrap())
             .map(|(start, end)| end - start)
             .sum();
-        let off = booked.abs_diff(stamped) as f64 / stamped as f64;
-        assert!(off <= 0.02, "{rivals} rivals: {booked} booked, {stamped} stamped");
+        // The stamps lie outside: they hold what the lock does, and now and then a time off the CPU.
+        let off_cpu = (2.0 * waiter.gap.max(longest) * waiter.window as f64) as Nanos;
+        let least = (stamped - stamped / 50).saturating_sub(off_cpu);
+        assert!(booked <= stamped + stamped / 1000, "{booked} booked, {stamped} stamped");
+        assert!(booked >= least, "{rivals} rivals: {booked} booked, {stamped} stamped");
         assert!(most > 0.02, "{rivals} rivals: {most} {waiter:?}");
     }
 }
