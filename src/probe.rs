@@ -7,8 +7,11 @@ pub mod clock;
 pub mod gate;
 pub mod histogram;
 pub mod lock;
+#[cfg(all(test, pipetop_loom))]
+mod loom;
 pub mod os;
 pub mod queue;
 pub mod registry;
 pub mod state;
+mod sync;
 pub mod track;

@@ -17,7 +17,7 @@ use actors::{Bench, actor};
 use pipetop::probe::clock::{self, Nanos};
 use pipetop::probe::gate::Gate;
 use pipetop::probe::lock;
-use pipetop::probe::queue::Queue;
+use pipetop::probe::queue::{Popped, Queue};
 use pipetop::probe::state::{self, Wait};
 
 /// Spinners beside the measured threads: none, as many as a small machine has cores, twice that.
@@ -70,7 +70,7 @@ fn who_waits_all_the_time_reads_that_wait() {
             actor("rwlock", |_| drop(readers.read())),
             actor("semaphore", |_| drop(permits.acquire())),
             actor("lock", plain(Wait::Lock)),
-            actor("starved", |_| drop(empty.pop(|| true))),
+            actor("starved", |_| assert_eq!(empty.pop(|| true), Popped::Closed)),
             actor("backpressured", |_| assert_eq!(full.push(1), Err(1))),
             actor("gpu", plain(Wait::Gpu)),
             actor("io", |_| {
@@ -78,7 +78,9 @@ fn who_waits_all_the_time_reads_that_wait() {
             }),
             actor("parked", |_| gate.pass(0)),
             actor("delay", plain(Wait::Delay)),
-            actor("sleeps-untold", |stage| stage.sleep_out()),
+            actor("sleeps-untold", |stage| {
+                stage.sleep_out();
+            }),
             actor("foreign-lock", |_| drop(unknown.lock())),
         ];
         let expected = [
@@ -263,29 +265,29 @@ fn a_lock_held_half_of_the_time_is_waited_for_as_long_as_its_holder_says() {
         let length = ms(1000);
         let waiter = bench.measure(rivals, length, actors, || {})[1];
         let (holds, calls) = (holds.into_inner().unwrap(), calls.into_inner().unwrap());
-        // The wait is the time of a call in which the other one held the lock.
-        let truth: Vec<_> = calls
-            .iter()
-            .flat_map(|&(start, end)| {
-                holds.iter().map(move |hold| (start.max(hold.0), end.min(hold.1)))
-            })
-            .filter(|(start, end)| start < end)
-            .collect();
-        let truth = within(&truth, waiter.from, waiter.to) as f64 / waiter.window as f64;
-        let called = within(&calls, waiter.from, waiter.to) as f64 / waiter.window as f64;
+        // The wait is the time of a call in which the other one held the lock. Where the caller was
+        // woken and had no CPU before the lock was taken again, only the first hold is sure to be.
+        let held = |&(start, end): &(Nanos, Nanos)| -> Vec<(Nanos, Nanos)> {
+            let parts = holds.iter().map(|hold| (start.max(hold.0), end.min(hold.1)));
+            parts.filter(|(start, end)| start < end).collect()
+        };
+        let share = |intervals: &[(Nanos, Nanos)]| {
+            within(intervals, waiter.from, waiter.to) as f64 / waiter.window as f64
+        };
+        let most = share(&calls.iter().flat_map(held).collect::<Vec<_>>());
+        let least =
+            share(&calls.iter().filter_map(|call| held(call).first().copied()).collect::<Vec<_>>());
+        let called = share(&calls);
         let shown = waiter.wait(Wait::Lock);
         // Calls last until the CPU is had again, and that tail is run queue, which the kernel books
         // late: what the share may be off by, beyond 2 %, is one such tail.
-        let tail = called - truth;
-        let longest = calls.iter().map(|&(start, end)| {
-            let held = holds.iter().map(|hold| end.min(hold.1)).filter(|&held| held > start);
-            end - held.max().unwrap_or(start)
-        });
-        let longest = longest.max().unwrap_or(0) as f64 / waiter.window as f64;
-        let slack = 0.02 * truth + 0.005 + waiter.gap.max(longest);
+        let tail = called - most;
+        let tails = calls.iter().map(|call| held(call).first().map_or(0, |hold| call.1 - hold.1));
+        let longest = tails.max().unwrap_or(0) as f64 / waiter.window as f64;
+        let slack = 0.02 * most + 0.005 + waiter.gap.max(longest);
         assert!(
-            shown <= truth + slack + (tail - waiter.run_queue.0).max(0.0) && shown >= truth - slack,
-            "{rivals} rivals: by the holder {truth}, by the caller {called}, shown {waiter:?}"
+            shown <= most + slack + (tail - waiter.run_queue.0).max(0.0) && shown >= least - slack,
+            "{rivals} rivals: by the holder {least} to {most}, by the caller {called}, shown {waiter:?}"
         );
         // The lock's own account is its callers' wall-clock time.
         let booked = contested.stats().unwrap().wait - before.wait;
@@ -294,8 +296,11 @@ fn a_lock_held_half_of_the_time_is_waited_for_as_long_as_its_holder_says() {
             .chain(&holder_calls.into_inner().unwrap())
             .map(|(start, end)| end - start)
             .sum();
-        let off = booked.abs_diff(stamped) as f64 / stamped as f64;
-        assert!(off <= 0.02, "{rivals} rivals: {booked} booked, {stamped} stamped");
-        assert!(truth > 0.1, "{rivals} rivals: {truth} {waiter:?}");
+        // The stamps lie outside: they hold what the lock does, and now and then a time off the CPU.
+        let off_cpu = (2.0 * waiter.gap.max(longest) * waiter.window as f64) as Nanos;
+        let least = (stamped - stamped / 50).saturating_sub(off_cpu);
+        assert!(booked <= stamped + stamped / 1000, "{booked} booked, {stamped} stamped");
+        assert!(booked >= least, "{rivals} rivals: {booked} booked, {stamped} stamped");
+        assert!(most > 0.02, "{rivals} rivals: {most} {waiter:?}");
     }
 }

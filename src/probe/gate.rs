@@ -1,10 +1,11 @@
 //! A gate that lets the first so many workers run and parks the others.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use super::lock::{Condvar, Mutex};
 use super::registry::Registry;
 use super::state::Wait;
+use super::sync::{AtomicBool, AtomicUsize};
 
 /// Worker `i` runs while `i` is below the limit; the others are [`Wait::Parked`].
 #[derive(Debug)]

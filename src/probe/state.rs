@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use super::clock::{self, Nanos};
+use super::sync::{AtomicU32, AtomicU64};
 
 /// The states of a thread or lane, apart from working.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! Threads of known behaviour, measured as a pipeline's threads are: registered, sampled by an
 //! assembler, read through a window. What the kernel accounted is read from outside beside it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -30,17 +30,21 @@ pub(crate) struct Bench {
 pub(crate) struct Stage<'a> {
     stop: &'a AtomicBool,
     last_seen: Cell<Nanos>,
-    gap: Cell<Nanos>,
+    /// Times off the CPU: when they began and ended.
+    gaps: RefCell<Vec<(Nanos, Nanos)>>,
 }
 
+/// A shorter pause between two questions is no time off the CPU.
+const SHORTEST_GAP: Nanos = 100_000;
+
 impl Stage<'_> {
-    /// Whether to end. Asked all the time by an actor that works: the longest time between two
-    /// questions is the longest that it was off the CPU.
+    /// Whether to go on. Asked all the time by an actor that works: a long time between two questions
+    /// is one off the CPU.
     pub(crate) fn goes_on(&self) -> bool {
         let now = clock::now();
         let last = self.last_seen.replace(now);
-        if last > 0 {
-            self.gap.set(self.gap.get().max(now - last));
+        if last > 0 && now - last > SHORTEST_GAP {
+            self.gaps.borrow_mut().push((last, now));
         }
         !self.stop.load(Ordering::Relaxed)
     }
@@ -94,7 +98,8 @@ pub(crate) struct Measured {
     /// CPU and run-queue time that the kernel booked in the window, as shares: at least and at most.
     pub(crate) cpu: (f64, f64),
     pub(crate) run_queue: (f64, f64),
-    /// The longest time off the CPU outside of waits, as a share: so much may be booked late.
+    /// How far the kernel's account may be off, as a share: one time off the CPU outside of waits
+    /// is booked late, or, by the actor's own stamps, more is missing (time that a host took away).
     pub(crate) gap: f64,
 }
 
@@ -161,7 +166,7 @@ impl Bench {
         let (stop, ready) = (AtomicBool::new(false), AtomicUsize::new(0));
         let count = actors.len();
         let names: Vec<_> = actors.iter().map(|actor| actor.name).collect();
-        let told = Mutex::new(vec![(0, 0); count]);
+        let told = Mutex::new(vec![(0, Vec::new()); count]);
         let registry = Arc::clone(&self.registry);
         let (from, to, outer) = std::thread::scope(|scope| {
             let handles: Vec<_> = actors
@@ -172,10 +177,11 @@ impl Bench {
                     scope.spawn(move || {
                         let registered = registry.register(actor.name, "truth");
                         told.lock().unwrap()[index].0 = registered.tid;
-                        let stage = Stage { stop, last_seen: Cell::new(0), gap: Cell::new(0) };
+                        let stage =
+                            Stage { stop, last_seen: Cell::new(0), gaps: RefCell::default() };
                         ready.fetch_add(1, Ordering::Release);
                         (actor.body)(&stage);
-                        told.lock().unwrap()[index].1 = stage.gap.get();
+                        told.lock().unwrap()[index].1 = stage.gaps.into_inner();
                     })
                 })
                 .collect();
@@ -202,11 +208,13 @@ impl Bench {
             let after_to = outside();
             stop.store(true, Ordering::Relaxed);
             end();
-            handles.iter().for_each(|handle| handle.thread().unpark());
+            for handle in &handles {
+                handle.thread().unpark();
+            }
             (from, to, [before_from, after_from, before_to, after_to])
         });
         let start = self.pipeline.started();
-        let gaps: Vec<Nanos> = told.lock().unwrap().iter().map(|told| told.1).collect();
+        let told = told.into_inner().unwrap();
         let measured = names.iter().enumerate().map(|(index, name)| {
             let (window, shares) = shares_of(&from, &to, name);
             let share =
@@ -216,14 +224,20 @@ impl Bench {
                 let at = |readings: &Vec<Kernel>| figure(&readings[index]);
                 (share(at(before_to), at(after_from)), share(at(after_to), at(before_from)))
             };
+            let (begin, end) = (start + from.at, start + to.at);
+            let gaps = &told[index].1;
+            let longest = gaps.iter().map(|gap| gap.1 - gap.0).max().unwrap_or(0);
+            let off: Nanos =
+                gaps.iter().map(|gap| gap.1.min(end).saturating_sub(gap.0.max(begin))).sum();
+            let run_queue = bounds(|kernel| kernel.run_queue);
             let measured = Measured {
                 shares,
                 window,
-                from: start + from.at,
-                to: start + to.at,
+                from: begin,
+                to: end,
                 cpu: bounds(|kernel| kernel.cpu),
-                run_queue: bounds(|kernel| kernel.run_queue),
-                gap: gaps[index] as f64 / window as f64,
+                run_queue,
+                gap: share(longest, 0).max(share(off, 0) - run_queue.0),
             };
             measured.check(name);
             measured

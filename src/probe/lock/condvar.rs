@@ -1,17 +1,18 @@
 //! A condition to wait for; its waits are classes of their own.
 
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 use super::Guard;
 use super::mutex::HELD;
 use crate::probe::clock::{self, Nanos};
 use crate::probe::state::{self, Wait};
+use crate::probe::sync::{self, AtomicU32};
 
 /// A condition to wait for with a [`Guard`]; the wait is booked as the class that the caller names.
 #[derive(Debug, Default)]
 pub struct Condvar {
-    inner: std::sync::Condvar,
+    inner: sync::Condvar,
     /// How many wait: changed under the mutex, so that who changed the state under it and finds
     /// nobody here can spare the system call.
     waiting: AtomicU32,
@@ -59,9 +60,11 @@ impl Condvar {
         let account = guard.account;
         self.released(guard, |inner| {
             account.wait_as(as_what, || {
-                self.inner
-                    .wait_while(inner, |value| !ready(value))
-                    .unwrap_or_else(PoisonError::into_inner)
+                let mut inner = inner;
+                while !ready(&inner) {
+                    inner = self.inner.wait(inner).unwrap_or_else(PoisonError::into_inner);
+                }
+                inner
             })
         })
     }
@@ -70,7 +73,7 @@ impl Condvar {
     fn released<'a, T>(
         &self,
         mut guard: Guard<'a, T>,
-        wait: impl FnOnce(std::sync::MutexGuard<'a, T>) -> std::sync::MutexGuard<'a, T>,
+        wait: impl FnOnce(sync::MutexGuard<'a, T>) -> sync::MutexGuard<'a, T>,
     ) -> Guard<'a, T> {
         guard.account.released(guard.held_since.take());
         let inner = guard.inner.take().expect(HELD);

@@ -5,25 +5,26 @@ use std::sync::{PoisonError, TryLockError};
 use super::{Account, LockReading};
 use crate::probe::clock::Nanos;
 use crate::probe::registry::Registry;
+use crate::probe::sync;
 
 /// A mutex that counts acquisitions, and for the contended ones times the wait and books it as
 /// [`Wait::Lock`](crate::probe::state::Wait::Lock) of the waiting thread.
 #[derive(Debug)]
 pub struct Mutex<T> {
-    inner: std::sync::Mutex<T>,
+    inner: sync::Mutex<T>,
     account: Account,
 }
 
 impl<T> Mutex<T> {
     /// A mutex on the registry's table of locks.
     pub fn new(registry: &Registry, name: &str, value: T) -> Self {
-        Self { inner: std::sync::Mutex::new(value), account: Account::new(registry, name, false) }
+        Self { inner: sync::Mutex::new(value), account: Account::new(registry, name, false) }
     }
 
     /// A mutex each of whose holds is timed: for one that is held for long, where two clock reads
     /// (some 25 ns) are nothing.
     pub fn timed(registry: &Registry, name: &str, value: T) -> Self {
-        Self { inner: std::sync::Mutex::new(value), account: Account::new(registry, name, true) }
+        Self { inner: sync::Mutex::new(value), account: Account::new(registry, name, true) }
     }
 
     /// Locks. A holder that panicked leaves the value as it was: callers keep it valid at each step.
@@ -38,7 +39,7 @@ impl<T> Mutex<T> {
     }
 
     #[cold]
-    fn lock_contended(&self) -> std::sync::MutexGuard<'_, T> {
+    fn lock_contended(&self) -> sync::MutexGuard<'_, T> {
         self.account.wait(|| self.inner.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -52,7 +53,7 @@ impl<T> Mutex<T> {
 #[derive(Debug)]
 pub struct Guard<'a, T> {
     /// `None` only within a condition's wait.
-    pub(super) inner: Option<std::sync::MutexGuard<'a, T>>,
+    pub(super) inner: Option<sync::MutexGuard<'a, T>>,
     pub(super) held_since: Option<Nanos>,
     pub(super) account: &'a Account,
 }

@@ -135,7 +135,8 @@ impl Threads {
         for (thread, read) in threads.iter().zip(readings) {
             let mut memory = known.remove(&thread.serial).unwrap_or_default();
             let sample = sample(thread, read, &mut memory, self.start, now, &locks);
-            if refresh && thread.ended().is_none() {
+            let due = refresh || memory.switches.voluntary.is_none();
+            if due && thread.ended().is_none() {
                 memory.switches = os::switches(thread.tid);
                 memory.switches_at = Some(now.saturating_sub(self.start));
             }
