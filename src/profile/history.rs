@@ -254,7 +254,10 @@ impl History {
             let from = before.min(kept.len().checked_sub(2)?);
             let end = start + grid.width;
             let after = kept.partition_point(|snapshot| snapshot.at < end);
-            let (from, to) = (kept[from], kept[after.clamp(from + 1, kept.len() - 1)]);
+            let after = after.clamp(from + 1, kept.len() - 1);
+            // What comes after a gap tells nothing of this side of it.
+            let torn = kept[after].at > end + GAP;
+            let (from, to) = (kept[from], kept[if torn { after - 1 } else { after }]);
             let length = to.at.saturating_sub(from.at);
             (length > 0 && length <= grid.width + GAP).then(|| Window::between(from, to))
         };

@@ -145,7 +145,7 @@ fn head(group: Group, members: usize, selected: bool, theme: &Theme) -> Vec<Span
         Group::Stage(Stage::Load) => "a lane is one read in flight",
         Group::Stage(_) => "",
         Group::Runtime => "beneath the lanes",
-        Group::Own => "out of the totals",
+        Group::Own => "its own, out of the totals",
         Group::Foreign => "a library's: CPU time only",
     };
     let name = format!("{} {} ×{members}", theme.pick("▾", "-"), group_name(group));

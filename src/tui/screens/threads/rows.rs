@@ -190,7 +190,7 @@ pub const fn group_name(group: Group) -> &'static str {
     match group {
         Group::Stage(stage) => stage.name(),
         Group::Runtime => "runtime",
-        Group::Own => "pipetop's own",
+        Group::Own => "pipetop",
         Group::Foreign => "foreign",
     }
 }
