@@ -103,6 +103,19 @@ impl From<ModelError> for Failure {
     }
 }
 
+/// A text with its control characters written out: a file's name must not move the cursor.
+pub fn without_controls(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() && c != '\n' {
+            safe.extend(c.escape_default());
+        } else {
+            safe.push(c);
+        }
+    }
+    safe
+}
+
 /// Writes a command's result to stdout, all of it.
 ///
 /// # Errors
@@ -126,6 +139,12 @@ mod tests {
         let full = Failure::output("a.json", &io::ErrorKind::StorageFull.into());
         assert!(full.to_string().starts_with("cannot write to a.json: "));
         assert_eq!(full.exit, Exit::Nothing);
+    }
+
+    #[test]
+    fn a_name_cannot_move_the_cursor() {
+        let named = without_controls("a\u{1b}[2J.jpg: broken\nmore");
+        assert_eq!(named, "a\\u{1b}[2J.jpg: broken\nmore");
     }
 
     #[test]

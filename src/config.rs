@@ -175,7 +175,7 @@ impl RunConfig {
             duration: args.duration,
             headless: args.headless || args.json == Some(Sink::Stdout),
             json: args.json,
-            output: args.output,
+            output: to_file(args.output)?,
             engine,
             model: model_options(args.model, file.model)?,
             knobs,
@@ -287,6 +287,16 @@ fn refuse_twice(flag: &str, short: Setting, set: &[Setting]) -> Result<(), Confi
             short.value
         )))
     })
+}
+
+/// A file for answers: `-` would be one of that name, which nobody means.
+fn to_file(output: Option<PathBuf>) -> Result<Option<PathBuf>, ConfigError> {
+    match output {
+        Some(path) if path.as_os_str() == "-" => Err(ConfigError::Usage(
+            "--output writes a file: name one, or /dev/stdout together with --json FILE".into(),
+        )),
+        output => Ok(output),
+    }
 }
 
 /// The command that a path without a file was meant to be, if it looks like one.

@@ -15,9 +15,12 @@
 //! | [`probe`] | clocks, histograms, thread states, instrumented locks and queues |
 //! | [`pipeline`] | the measured stages, their knobs, the queues between them |
 //! | [`profile`] | sampling into snapshots, windows between them, the stage that limits |
+//! | [`export`] | the final report: text, JSON |
 //! | [`tui`] | the live dashboard |
+//! | [`cli`], [`config`] | the command line and the config file, settled into one run's settings |
+//! | [`commands`] | what each subcommand does with all of this |
 //!
-//! A room uses only rooms above it in this table.
+//! A room uses only rooms above it in this table; [`export`] and [`tui`] do not know of each other.
 
 pub mod cli;
 pub mod commands;

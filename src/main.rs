@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use pipetop::cli::{Cli, Command};
-use pipetop::commands::{self, Exit, Failure};
+use pipetop::commands::{self, Exit, Failure, without_controls};
 
 fn main() -> ExitCode {
     let cli = match Cli::read(std::env::args_os()) {
@@ -39,8 +39,8 @@ fn report(failure: &Failure) {
         return;
     }
     let mut err = std::io::stderr().lock();
-    let _ = writeln!(err, "pipetop: {failure}");
+    let _ = writeln!(err, "pipetop: {}", without_controls(&failure.to_string()));
     for hint in &failure.hints {
-        let _ = writeln!(err, "  {hint}");
+        let _ = writeln!(err, "  {}", without_controls(hint));
     }
 }

@@ -122,6 +122,7 @@ fn parts(source: Source, engine: Arc<dyn Engine>, once: bool, output: Option<Pat
         max_pixels: 1_000_000,
         output,
         cache_bytes: 1 << 30,
+        batch_bytes: 4 << 30,
     }
 }
 

@@ -6,7 +6,6 @@ pub(crate) mod setup;
 
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -34,10 +33,10 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut config = RunConfig::load(args, cores)?;
     setup::start_log(&config)?;
-    let dashboard = choose_dashboard(&mut config);
-    let signals = setup::signals()?;
+    setup::try_json(&config)?;
     let source = setup::source(&config)?;
     let engine = setup::engine(config.engine, &config.model)?;
+    let dashboard = choose_dashboard(&mut config);
     let registry = if config.probes { Registry::default() } else { Registry::bare() };
     let registry = Arc::new(registry);
     let _own = registry.register(if dashboard { "ui" } else { "main" }, OWN);
@@ -49,9 +48,10 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
         max_pixels: config.max_pixels,
         output: config.output.clone(),
         cache_bytes: setup::cache_bytes(),
+        batch_bytes: setup::batch_bytes(),
     };
-    let pipeline = Arc::new(Pipeline::start(parts, &registry).map_err(setup::not_started)?);
-    let outcome = watch(&config, dashboard, &pipeline, &signals)?;
+    let pipeline = Arc::new(Pipeline::prepare(parts, &registry).map_err(setup::not_started)?);
+    let outcome = watch(&config, dashboard, &pipeline)?;
     let report = Report::new(&outcome.warm, &outcome.end, &outcome.done);
     write_report(&config, &report, dashboard)?;
     verdict(&config, &pipeline, &outcome, &report)
@@ -59,18 +59,19 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
 
 /// Whether there is a dashboard; without a terminal a run that nothing ends is given an end.
 fn choose_dashboard(config: &mut RunConfig) -> bool {
-    let terminal = std::io::stdout().is_terminal();
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let terminal = std::io::stdout().is_terminal() && !dumb;
     if terminal && !config.headless {
         return true;
     }
     if !terminal && !config.headless {
-        eprintln!("pipetop: standard output is no terminal: running without the dashboard");
+        setup::tell(&["standard output is no terminal: running without the dashboard".to_owned()]);
     }
     if !config.once && config.duration.is_none() {
-        eprintln!(
-            "pipetop: stopping after {} s: set another end with --duration or --once",
-            UNATTENDED.as_secs()
-        );
+        let seconds = UNATTENDED.as_secs();
+        setup::tell(&[format!(
+            "stopping after {seconds} s: set another end with --duration or --once"
+        )]);
         config.duration = Some(UNATTENDED);
     }
     false
@@ -89,11 +90,11 @@ fn watch(
     config: &RunConfig,
     dashboard: bool,
     pipeline: &Arc<Pipeline>,
-    signals: &Arc<AtomicBool>,
 ) -> Result<Outcome, Failure> {
+    let signals = setup::Signals::watch()?;
     let run = run_info(pipeline, config.once, config.duration, config.sample_hz);
     let assembler = Assembler::new(Arc::clone(pipeline), run);
-    let conductor = Arc::new(Conductor::new(Arc::clone(pipeline), config.duration));
+    let conductor = Arc::new(Conductor::new(Arc::clone(pipeline), config.duration, config.once));
     let (sender, snapshots) = mpsc::sync_channel(WAITING_SNAPSHOTS);
     let sink = {
         let conductor = Arc::clone(&conductor);
@@ -107,6 +108,8 @@ fn watch(
         Failure::new(format!("no thread could be started: {error}"))
             .hint("lower the thread counts or the limits in force")
     })?;
+    // The first sample was of nothing: all that follows is in the figures.
+    pipeline.begin();
     let screen = if dashboard {
         let options = tui::Options {
             fps: f64::from(config.fps),
@@ -115,12 +118,14 @@ fn watch(
             color: setup::color(config.color),
         };
         let control = |command| pipeline.command(command);
-        tui::run(options, snapshots, &control, Arc::clone(signals)).err()
+        tui::run(options, snapshots, &control, Arc::clone(&signals.seen)).err()
     } else {
         drop(snapshots);
-        headless::wait(&sampler, pipeline, signals);
+        headless::wait(&sampler, pipeline, &signals.seen);
         None
     };
+    // The terminal is as it was: from here on a second signal may end the program at once.
+    signals.let_a_second_one_kill();
     pipeline.stop();
     if !pipeline.wait(conductor.drain_left()) {
         pipeline.abandon();
@@ -130,27 +135,28 @@ fn watch(
     Ok(Outcome { warm, end, done, screen })
 }
 
-/// The report where it belongs: text on stdout, JSON where it was asked for.
+/// The report where it belongs: text on stdout, JSON where it was asked for. A file that cannot be
+/// written does not cost the text.
 fn write_report(config: &RunConfig, report: &Report, dashboard: bool) -> Result<(), Failure> {
-    match &config.json {
+    let written = match &config.json {
         Some(Sink::Stdout) => {
             print(&json::to_string(report))?;
             if !dashboard {
                 return Ok(());
             }
+            Ok(())
         }
-        Some(Sink::File(path)) => {
-            let name = path.display().to_string();
-            let written = File::create(path).and_then(|file| {
+        Some(Sink::File(path)) => File::create(path)
+            .and_then(|file| {
                 let mut file = BufWriter::new(file);
                 json::write(report, &mut file)?;
                 file.flush()
-            });
-            written.map_err(|error| Failure::output(&name, &error))?;
-        }
-        None => {}
-    }
-    print(&text::render(report, setup::text_style(config)))
+            })
+            .map_err(|error| Failure::output(&path.display().to_string(), &error)),
+        None => Ok(()),
+    };
+    let printed = print(&text::render(report, setup::text_style(config)));
+    written.and(printed)
 }
 
 /// What the run comes to for scripts.
@@ -173,7 +179,9 @@ fn verdict(
         let example = first.map_or_else(String::new, |f| format!(": {}: {}", f.name, f.detail));
         let failure =
             Failure::new(format!("not one of {} images could be used{example}", items.failed));
-        return Err(failure.hint("what each reason means: pipetop --help; name other images"));
+        return Err(failure.hint(
+            "it reads JPEG, PNG, WebP, GIF, BMP and TIFF; the report above counts the reasons",
+        ));
     }
     if items.predicted == 0 && report.duration_s > 1.0 {
         return Err(Failure::new(format!("nothing came out in {:.1} s", report.duration_s))

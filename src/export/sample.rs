@@ -86,6 +86,7 @@ fn snapshot(at: Nanos) -> Snapshot {
         epoch: 0,
         from: 0,
         last_out: at.min(6 * SECOND),
+        predicted_before: 0,
         predicted: images.min(600),
         failed: 0,
         latency: latency(images.min(600)),
@@ -96,6 +97,7 @@ fn snapshot(at: Nanos) -> Snapshot {
             epoch: 1,
             from: 6 * SECOND,
             last_out: at,
+            predicted_before: 600,
             predicted: images - 600,
             failed: 0,
             latency: latency(images - 600),
@@ -194,6 +196,7 @@ fn threads(at: Nanos, images: u64) -> Vec<ThreadSample> {
             waits
         });
         ThreadSample {
+            until: None,
             name: name.into(),
             tid,
             group,

@@ -12,6 +12,8 @@ use format::{clipped, count, ms, percent, rate, shown, wrapped};
 
 /// Columns of the text.
 pub const WIDTH: usize = 80;
+/// A setting that held for less is not worth a row: a dragged gauge makes dozens.
+const SHORT_S: f64 = 0.5;
 /// Columns of a thread's bar.
 const BAR: usize = 30;
 /// The most threads that are listed; the JSON report has all.
@@ -87,7 +89,7 @@ impl Text {
         let model = if engine.classes == 0 {
             engine.name.clone()
         } else {
-            format!("{}, {}", engine.model, engine.name)
+            format!("{}, {}", shown(&engine.model), engine.name)
         };
         let title = format!("{} ({} {images}) → {model}", shown(&input.name), count(input.images));
         self.line(clipped(&title, WIDTH));
@@ -216,7 +218,9 @@ impl Text {
     fn threads(&mut self, report: &Report) {
         self.heading("threads");
         self.line(format!("{:<20}{:>6}{:>10}  where the time went", "", "cpu", "images"));
-        for thread in report.threads.iter().take(MOST_THREADS) {
+        let (runtime, listed): (Vec<_>, Vec<_>) =
+            report.threads.iter().partition(|thread| thread.group == "runtime");
+        for thread in listed.iter().copied().take(MOST_THREADS) {
             let bar = match &thread.share {
                 // What pipetop's own threads wait for is no part of the pipeline's story.
                 _ if thread.group == "own" => String::new(),
@@ -230,7 +234,17 @@ impl Text {
             let name = clipped(&named(thread), 20);
             self.line(format!("{name:<20}{:>6}{items:>10}  {bar}", percent(thread.cpu)));
         }
-        if let Some(more) = report.threads.len().checked_sub(MOST_THREADS).filter(|&n| n > 0) {
+        if !runtime.is_empty() {
+            let cpu = runtime.iter().filter_map(|thread| thread.cpu).sum();
+            let name = format!("load-io ×{} (runtime)", runtime.len());
+            let name = if self.style.ascii { name.replace('×', "x") } else { name };
+            self.line(format!(
+                "{name:<20}{:>6}{:>10}  they serve the load lanes",
+                percent(Some(cpu)),
+                ""
+            ));
+        }
+        if let Some(more) = listed.len().checked_sub(MOST_THREADS).filter(|&n| n > 0) {
             self.line(format!("… {more} more: the JSON report has them all"));
         }
         self.lanes(report);
@@ -319,7 +333,12 @@ impl Text {
             "{:<8}{:>10}{:>10}{:>10}  {}",
             "from", "img/s", "p50 ms", "p99 ms", "turned"
         ));
-        for segment in &report.segments {
+        let last = report.segments.len() - 1;
+        let held = |index: usize| {
+            let segment = &report.segments[index];
+            index == last || segment.to_s - segment.from_s >= SHORT_S
+        };
+        for (_, segment) in report.segments.iter().enumerate().filter(|&(index, _)| held(index)) {
             let Quantiles { p50, p99, .. } = segment.latency_ms;
             let turned: Vec<_> = report
                 .knob_changes
@@ -334,6 +353,12 @@ impl Text {
                 ms(p50),
                 ms(p99),
                 clipped(&turned.join(", "), WIDTH - 40)
+            ));
+        }
+        let short = (0..=last).filter(|&index| !held(index)).count();
+        if short > 0 {
+            self.line(format!(
+                "{short} more that held for less than {SHORT_S} s: in the JSON report"
             ));
         }
     }
@@ -421,20 +446,21 @@ fn named(thread: &ThreadReport) -> String {
 
 type Glyph = (char, &'static str, fn(&ShareReport) -> f64);
 
-/// The characters of a bar, in their order in it.
-const fn glyphs(ascii: bool) -> [Glyph; 9] {
-    let (running, runnable, starved, pressed) =
-        if ascii { ('#', '%', '.', '=') } else { ('█', '▓', '·', '░') };
+/// The characters of a bar, in their order in it: those of the screen.
+fn glyphs(ascii: bool) -> [Glyph; 9] {
+    let [running, runnable, lock, gpu, io, pressed, starved, parked, other] =
+        if ascii { *b"#+xgi>._?" } else { [0; 9] };
+    let pick = |ascii_glyph: u8, glyph: char| if ascii { ascii_glyph as char } else { glyph };
     [
-        (running, "running", |s| s.running),
-        (runnable, "runnable", |s| s.runnable),
-        ('L', "lock", |s| s.lock),
-        ('G', "gpu", |s| s.gpu),
-        ('I', "io", |s| s.io),
-        (pressed, "back-pressured", |s| s.backpressured),
-        (starved, "starved", |s| s.starved),
-        ('p', "parked", |s| s.parked),
-        ('?', "other", |s| s.other),
+        (pick(running, '█'), "running", |s| s.running),
+        (pick(runnable, '▓'), "runnable", |s| s.runnable),
+        (pick(lock, '╳'), "lock", |s| s.lock),
+        (pick(gpu, '▞'), "gpu", |s| s.gpu),
+        (pick(io, '≈'), "io", |s| s.io),
+        (pick(pressed, '▒'), "back-pressured", |s| s.backpressured),
+        (pick(starved, '░'), "starved", |s| s.starved),
+        (pick(parked, '·'), "parked", |s| s.parked),
+        (pick(other, '╌'), "other", |s| s.other),
     ]
 }
 

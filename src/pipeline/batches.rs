@@ -56,6 +56,8 @@ pub struct Batches {
 struct Inner {
     building: VecDeque<Building>,
     ready: VecDeque<Batch>,
+    /// Batches whose memory is being fetched.
+    making: usize,
     /// Buffers to be filled again, all of the current size.
     spare: Vec<Filling>,
     size: usize,
@@ -82,6 +84,18 @@ struct Building {
     sealed: bool,
 }
 
+/// Why no slot was reserved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoSlot {
+    /// The queue is closed: the image is given up.
+    Closed,
+    /// There is no memory for a batch of so many images.
+    NoMemory {
+        /// Images of the batch.
+        images: usize,
+    },
+}
+
 /// A reserved slot; dropping it without [`Reservation::fill`] gives it back to its batch.
 #[derive(Debug)]
 pub struct Reservation<'a> {
@@ -102,6 +116,7 @@ impl Batches {
         let inner = Inner {
             building: VecDeque::new(),
             ready: VecDeque::new(),
+            making: 0,
             spare: Vec::new(),
             size,
             max_delay: max_delay.as_nanos() as Nanos,
@@ -122,16 +137,38 @@ impl Batches {
         }
     }
 
-    /// Reserves a slot, waiting for one; `None` once the queue is closed.
-    pub fn reserve(&self) -> Option<Reservation<'_>> {
+    /// Reserves a slot, waiting for one.
+    ///
+    /// # Errors
+    /// Once the queue is closed, or where there is no memory for another batch.
+    pub fn reserve(&self) -> Result<Reservation<'_>, NoSlot> {
         let mut inner = self.inner.lock();
         loop {
             if inner.closed {
-                return None;
+                return Err(NoSlot::Closed);
             }
-            if let Some((batch, slot)) = inner.take_slot(self.values) {
+            if let Some((batch, slot)) = inner.take_slot() {
                 inner.note();
-                return Some(Reservation { batches: self, batch, slot: Some(slot) });
+                return Ok(Reservation { batches: self, batch, slot: Some(slot) });
+            }
+            if inner.has_room_for_a_batch() {
+                // Counted before it is there: nobody else takes its place meanwhile.
+                inner.making += 1;
+                let size = inner.size;
+                let spare = inner.spare.pop();
+                drop(inner);
+                // Fresh memory can take a while: not under the lock.
+                let filling = spare.or_else(|| Filling::new(size, self.values));
+                inner = self.inner.lock();
+                inner.making -= 1;
+                let filling = filling.ok_or(NoSlot::NoMemory { images: size })?;
+                if inner.closed || filling.slots() != inner.size {
+                    continue;
+                }
+                inner.begin(filling);
+                // Others who waited for a slot find one in it.
+                self.room.notify_all();
+                continue;
             }
             inner = self.room.wait(inner, Wait::Backpressured);
         }
@@ -321,19 +358,19 @@ impl Inner {
         self.track.note(depth, ready);
     }
 
-    /// A free slot of the oldest batch that has one, or of a new batch if there is room for it.
-    fn take_slot(&mut self, values: usize) -> Option<(u64, Slot)> {
-        let open = self.building.iter_mut().filter(|building| !building.sealed);
-        for building in open {
-            if let Some(slot) = building.filling.take() {
-                return Some((building.id, slot));
-            }
-        }
-        if self.depth() as u64 >= self.track.capacity {
-            return None;
-        }
-        let mut filling = self.spare.pop().unwrap_or_else(|| Filling::new(self.size, values));
-        let slot = filling.take()?;
+    /// Whether another batch may be begun.
+    fn has_room_for_a_batch(&self) -> bool {
+        ((self.depth() + self.making) as u64) < self.track.capacity
+    }
+
+    /// A free slot of the oldest batch that has one.
+    fn take_slot(&mut self) -> Option<(u64, Slot)> {
+        let mut open = self.building.iter_mut().filter(|building| !building.sealed);
+        open.find_map(|building| Some((building.id, building.filling.take()?)))
+    }
+
+    /// Begins a batch.
+    fn begin(&mut self, filling: Filling) {
         let id = self.next_id;
         self.next_id += 1;
         self.building.push_back(Building {
@@ -344,7 +381,6 @@ impl Inner {
             first: None,
             sealed: false,
         });
-        Some((id, slot))
     }
 
     fn seal(&mut self, which: impl Fn(&Building) -> bool) {

@@ -31,6 +31,8 @@ pub struct Parts {
     pub output: Option<PathBuf>,
     /// The most bytes that `source.cache = bytes` keeps in memory.
     pub cache_bytes: u64,
+    /// The most bytes that batches may take together: knobs that would want more are refused.
+    pub batch_bytes: u64,
 }
 
 /// Why a pipeline did not start; the text is for the person who started it.
@@ -57,10 +59,13 @@ pub struct Pipeline {
     pub(super) shared: Arc<Shared>,
     runtime: Option<Runtime>,
     _preprocess: rayon::ThreadPool,
+    /// Whether loading has begun.
+    begun: AtomicBool,
     lanes: AtomicUsize,
     infer_workers: AtomicUsize,
     /// Knob changes, oldest first (bounded); its lock makes changes one after another.
     pub(super) changes: Mutex<Vec<KnobChange>>,
+    batch_bytes: u64,
     done: Arc<Done>,
     pub(super) write_error: Arc<Mutex<Option<String>>>,
     pub(super) start: Nanos,
@@ -95,14 +100,31 @@ impl Done {
 }
 
 impl Pipeline {
-    /// Starts all stages. Threads and locks are listed in `registry`.
+    /// Starts a pipeline: [`Self::prepare`], then [`Self::begin`].
     ///
     /// # Errors
-    /// Where the output file, a thread or a knob value is not to be had.
+    /// As [`Self::prepare`].
     pub fn start(parts: Parts, registry: &Arc<Registry>) -> Result<Self, StartError> {
+        let pipeline = Self::prepare(parts, registry)?;
+        pipeline.begin();
+        Ok(pipeline)
+    }
+
+    /// Begins to load.
+    pub fn begin(&self) {
+        self.begun.store(true, Ordering::Release);
+        self.grow_lanes();
+    }
+
+    /// Starts all stages, but loads nothing yet. Threads and locks are listed in `registry`.
+    ///
+    /// # Errors
+    /// Where the output file, a thread, memory or a knob value is not to be had.
+    pub fn prepare(parts: Parts, registry: &Arc<Registry>) -> Result<Self, StartError> {
         if parts.once {
             refuse_batches(parts.knobs.get(KnobId::SourceCache))?;
         }
+        refuse_too_much(&parts.knobs, parts.engine.input().values(), parts.batch_bytes)?;
         let output = parts.output.map(|path| {
             let created = stages::respond::OutputFile::create(path.clone());
             created.map_err(|error| StartError::Output { path, error })
@@ -139,15 +161,16 @@ impl Pipeline {
             shared,
             runtime: Some(runtime),
             _preprocess: preprocess,
+            begun: AtomicBool::new(false),
             lanes: AtomicUsize::new(0),
             infer_workers: AtomicUsize::new(0),
             changes: Mutex::new(registry, "control", Vec::new()),
+            batch_bytes: parts.batch_bytes,
             done,
             write_error,
             start,
         };
         pipeline.grow_infer().map_err(|error| threads(&error))?;
-        pipeline.grow_lanes();
         Ok(pipeline)
     }
 
@@ -173,6 +196,9 @@ impl Pipeline {
             refuse_batches(value)?;
         }
         let mut changes = self.changes.lock();
+        let mut wanted = shared.knobs.values();
+        wanted.set(id, value);
+        refuse_too_much(&wanted, shared.engine.input().values(), self.batch_bytes)?;
         let before = shared.knobs.get(id);
         if before == value {
             return Ok(());
@@ -229,6 +255,9 @@ impl Pipeline {
     /// Starts the lanes that the knob wants and that do not exist yet.
     fn grow_lanes(&self) {
         let Some(runtime) = &self.runtime else { return };
+        if !self.begun.load(Ordering::Acquire) {
+            return;
+        }
         let wanted = self.shared.knobs.int(KnobId::LoadConcurrency) as usize;
         for index in self.lanes.fetch_max(wanted, Ordering::AcqRel)..wanted {
             runtime.spawn(stages::load::lane(Arc::clone(&self.shared), index));
@@ -305,6 +334,27 @@ impl Drop for Pipeline {
             runtime.shutdown_background();
         }
     }
+}
+
+/// Refuses knobs whose batches would not fit into memory: those in the queue, those in flight, and one
+/// more that is being filled again.
+fn refuse_too_much(knobs: &KnobValues, values: usize, limit: u64) -> Result<(), KnobError> {
+    let int = |id| match knobs.get(id) {
+        KnobValue::Int(n) => n,
+        _ => 0,
+    };
+    let (batch, queued) = (int(KnobId::InferBatch), int(KnobId::QueueBatches));
+    let batches = queued + int(KnobId::InferThreads) + 1;
+    let bytes = batches.saturating_mul(batch).saturating_mul(values as u64 * 4);
+    if bytes <= limit {
+        return Ok(());
+    }
+    Err(KnobError::Refused {
+        knob: KnobId::InferBatch.spec().name,
+        value: format!("{batch} with {batches} batches"),
+        reason: "the batches would want more memory than there is: set a smaller infer.batch, queue.batches \
+                 or infer.threads",
+    })
 }
 
 fn refuse_batches(value: KnobValue) -> Result<(), KnobError> {

@@ -15,7 +15,7 @@ use crate::probe::registry::Registry;
 /// Epochs kept; older ones are dropped and counted.
 const MOST_SEGMENTS: usize = 32;
 /// Failed images kept with their names; more are only counted.
-const MOST_NAMES: usize = 10_000;
+pub const MOST_NAMES: usize = 10_000;
 
 /// An image that failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,9 +39,12 @@ pub struct Segment {
     pub from: Nanos,
     /// When the last image that entered in it came out.
     pub last_out: Nanos,
-    /// Images predicted.
+    /// Images predicted in the whole run when it began: the difference to the next epoch's is what came
+    /// out while it held, whenever that had entered.
+    pub predicted_before: u64,
+    /// Images predicted of those that entered in it.
     pub predicted: u64,
-    /// Images failed.
+    /// Images failed of those that entered in it.
     pub failed: u64,
     /// Their latency.
     pub latency: Histogram,
@@ -76,6 +79,7 @@ struct OpenSegment {
     epoch: u32,
     from: Nanos,
     last_out: Nanos,
+    predicted_before: u64,
     predicted: u64,
     failed: u64,
     latency: Recorder,
@@ -123,6 +127,7 @@ impl Ledger {
             epoch,
             from,
             last_out: from,
+            predicted_before: self.predicted.load(Ordering::Acquire),
             predicted: 0,
             failed: 0,
             latency: Recorder::default(),
@@ -207,6 +212,7 @@ impl Ledger {
             epoch: open.epoch,
             from: open.from,
             last_out: open.last_out,
+            predicted_before: open.predicted_before,
             predicted: open.predicted,
             failed: open.failed,
             latency: open.latency.read(),
@@ -253,6 +259,8 @@ mod tests {
         let counts: Vec<_> = segments.iter().map(|s| (s.epoch, s.from, s.predicted)).collect();
         assert_eq!((counts, dropped), (vec![(0, 0, 1), (1, 4_000, 2)], 0));
         assert_eq!(segments[0].last_out, 8_000);
+        // All three came out while epoch 1 held.
+        assert_eq!((segments[0].predicted_before, segments[1].predicted_before), (0, 0));
         assert_eq!(ledger.latency().count(), 3);
     }
 

@@ -35,7 +35,8 @@ use super::infer::InputSpec;
 /// Pixels that an image may have unless the user says otherwise: 100 million.
 pub const MAX_PIXELS: u64 = 100_000_000;
 
-/// Bytes of decoded pixels that a worker keeps from image to image; a larger picture's are freed.
+/// Bytes of decoded pixels that a worker keeps from image to image, and of a decoder's own buffers; a larger
+/// picture's are freed.
 const KEPT: usize = 64 << 20;
 
 /// What an image's first bytes say of it.
@@ -54,8 +55,8 @@ pub struct Header {
 
 /// Decodes, resizes and normalises, one image after another; one for each worker.
 ///
-/// It owns the decoded pixels, the resizer's rows and the small picture, and reuses them: for JPEGs
-/// only the decoder's own tables and row buffers are allocated per image.
+/// It owns the decoded pixels, the resizer's rows and the small picture, and reuses them; so does the decoder of
+/// ordinary JPEGs with its own. For those only the resizer's table of weights is allocated per image.
 pub struct Preprocessor {
     side: u32,
     short_side: u32,

@@ -48,10 +48,12 @@ pub struct Full {
 }
 
 impl Filling {
-    /// A zeroed buffer of `slots` pictures of `values` f32 each.
-    pub fn new(slots: usize, values: usize) -> Self {
-        let cells = (0..slots * values).map(|_| UnsafeCell::new(0.0)).collect();
-        Self::of(Arc::new(Buffer { cells, values }))
+    /// A zeroed buffer of `slots` pictures of `values` f32 each; `None` where there is no memory for it.
+    pub fn new(slots: usize, values: usize) -> Option<Self> {
+        let mut cells = Vec::new();
+        cells.try_reserve_exact(slots * values).ok()?;
+        cells.resize_with(slots * values, || UnsafeCell::new(0.0));
+        Some(Self::of(Arc::new(Buffer { cells: cells.into(), values })))
     }
 
     fn of(buffer: Arc<Buffer>) -> Self {
@@ -173,7 +175,7 @@ mod tests {
 
     #[test]
     fn threads_fill_their_own_slots_and_the_whole_is_read() {
-        let mut filling = Filling::new(8, 100);
+        let mut filling = Filling::new(8, 100).unwrap();
         let slots: Vec<_> = (0..8).map(|_| filling.take().unwrap()).collect();
         assert!(filling.take().is_none());
         let slots: Vec<_> = std::thread::scope(|scope| {
@@ -205,9 +207,14 @@ mod tests {
     }
 
     #[test]
+    fn memory_that_is_not_there_is_no_panic() {
+        assert!(Filling::new(1 << 30, 1 << 30).is_none());
+    }
+
+    #[test]
     #[should_panic(expected = "no slot is out")]
     fn freezing_with_a_slot_out_is_refused() {
-        let mut filling = Filling::new(2, 4);
+        let mut filling = Filling::new(2, 4).unwrap();
         let _slot = filling.take();
         let _ = filling.freeze();
     }

@@ -31,7 +31,7 @@ pub enum SourceError {
     /// No input at all.
     #[error("no input was named: name a folder, images or a list")]
     NoInput,
-    /// The only input does not exist.
+    /// Not one input exists; the first of them.
     #[error("{}: no such file or folder: check the spelling", .0.display())]
     NotFound(PathBuf),
     /// A folder without a file.
@@ -135,6 +135,11 @@ impl Source {
             [only] => (kind, only.display().to_string()),
             _ => ("files", format!("{inputs} inputs")),
         };
+        if let ("files", Some(first)) = (kind, files.first())
+            && !files.iter().any(|path| exists(path))
+        {
+            return Err(SourceError::NotFound(first.clone()));
+        }
         let entries = files
             .into_iter()
             .map(|path| Stored { name: path.display().to_string(), place: Place::File(path) })

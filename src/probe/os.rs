@@ -103,6 +103,14 @@ pub fn switches(tid: i32) -> Switches {
     }
 }
 
+/// Whether a thread of this process is on a CPU or waits for one, rather than for anything else (about
+/// 15 µs: not for every sample).
+pub fn is_runnable(tid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/self/task/{tid}/stat")).unwrap_or_default();
+    // The name in parentheses may hold anything.
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'))
+}
+
 /// Ids of all threads of this process, ascending.
 pub fn thread_ids() -> Vec<i32> {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };

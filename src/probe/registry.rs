@@ -15,11 +15,28 @@ pub const OWN: &str = "own";
 /// All that is measured in one run.
 #[derive(Debug, Default)]
 pub struct Registry {
-    threads: Mutex<Vec<Arc<Thread>>>,
+    threads: Arc<Mutex<Vec<Arc<Thread>>>>,
+    gone: Arc<Mutex<Gone>>,
+    next_serial: AtomicU64,
     lanes: Mutex<Vec<Arc<Lane>>>,
     locks: Mutex<Vec<Arc<LockStats>>>,
     bare: bool,
 }
+
+/// Threads of the runtime that have ended: it starts and ends them as it likes, and a long run must
+/// not list them all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gone {
+    /// How many.
+    pub threads: u64,
+    /// Their CPU time.
+    pub cpu: Nanos,
+    /// Their run-queue time.
+    pub run_queue: Nanos,
+}
+
+/// The group of the threads beneath the load lanes, which come and go.
+pub const RUNTIME: &str = "runtime";
 
 /// A registered thread, as the sampler sees it.
 #[derive(Debug)]
@@ -30,8 +47,11 @@ pub struct Thread {
     pub group: &'static str,
     /// The kernel's id.
     pub tid: i32,
+    /// Its number in the order of registration; never used again, as kernel ids are.
+    pub serial: u64,
     cell: Arc<StateCell>,
-    schedstat: Option<os::SchedStat>,
+    /// Closed when the thread ends.
+    schedstat: Mutex<Option<os::SchedStat>>,
     /// CPU time at registration.
     cpu_before: Nanos,
     run_queue_before: Nanos,
@@ -83,7 +103,8 @@ impl Thread {
             };
         }
         let cpu = os::thread_cpu(self.tid).map(|cpu| cpu.saturating_sub(self.cpu_before));
-        let run_queue = self.schedstat.as_ref().and_then(os::SchedStat::run_queue);
+        let schedstat = self.schedstat.lock().unwrap_or_else(PoisonError::into_inner);
+        let run_queue = schedstat.as_ref().and_then(os::SchedStat::run_queue);
         let run_queue = run_queue.map(|time| time.saturating_sub(self.run_queue_before));
         Usage { cpu, run_queue }
     }
@@ -133,8 +154,9 @@ impl Registry {
             name: name.to_owned(),
             group,
             tid,
+            serial: self.next_serial.fetch_add(1, Ordering::Relaxed),
             cell: Arc::clone(&cell),
-            schedstat,
+            schedstat: Mutex::new(schedstat),
             cpu_before,
             run_queue_before,
             cpu_at_end: AtomicU64::new(ALIVE),
@@ -144,7 +166,8 @@ impl Registry {
         let former = state::set_current((!self.bare || group == OWN).then_some(cell));
         let thread =
             if self.bare && group != OWN { Arc::new(thread) } else { add(&self.threads, thread) };
-        Registered { thread, former }
+        let (threads, gone) = (Arc::clone(&self.threads), Arc::clone(&self.gone));
+        Registered { thread, former, threads, gone }
     }
 
     /// The account of a queue of that capacity.
@@ -172,7 +195,12 @@ impl Registry {
         Some(stats)
     }
 
-    /// All threads that were ever registered, in that order.
+    /// The runtime's threads that have ended, together.
+    pub fn gone(&self) -> Gone {
+        *self.gone.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All registered threads in that order, ended ones too, but for the runtime's ([`Self::gone`]).
     pub fn threads(&self) -> Vec<Arc<Thread>> {
         all(&self.threads)
     }
@@ -193,6 +221,8 @@ impl Registry {
 pub struct Registered {
     thread: Arc<Thread>,
     former: Option<Arc<StateCell>>,
+    threads: Arc<Mutex<Vec<Arc<Thread>>>>,
+    gone: Arc<Mutex<Gone>>,
 }
 
 impl std::ops::Deref for Registered {
@@ -210,6 +240,16 @@ impl Drop for Registered {
         thread.cpu_at_end.store(usage.cpu.unwrap_or(ALIVE), Ordering::Release);
         thread.run_queue_at_end.store(usage.run_queue.unwrap_or(ALIVE), Ordering::Release);
         thread.ended.store(clock::now(), Ordering::Release);
+        *thread.schedstat.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        if thread.group == RUNTIME {
+            // Both under the list's lock: a reader of the list finds the time in one place or the other.
+            let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+            threads.retain(|other| other.serial != thread.serial);
+            let mut gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
+            gone.threads += 1;
+            gone.cpu += usage.cpu.unwrap_or(0);
+            gone.run_queue += usage.run_queue.unwrap_or(0);
+        }
         state::set_current(self.former.take());
     }
 }

@@ -28,7 +28,7 @@ const MOSTLY: f64 = 0.5;
 /// the last queue that nearly always has something ready is the one that everything waits for.
 pub fn limit(window: &Window<'_>) -> Limit {
     // Without probes nothing is known of the queues.
-    let quiet = window.to().phase != Phase::Running || window.to().queues.is_empty();
+    let quiet = window.to().phase == Phase::Starting || window.to().queues.is_empty();
     let moved = window.to().stages.iter().any(|stage| {
         window.from().stage(stage.stage).is_some_and(|before| stage.done > before.done)
     });

@@ -59,9 +59,8 @@ impl Assembler {
         let latency = pipeline.latency();
         let (segments, segments_dropped) = pipeline.segments();
         let intake = pipeline.intake();
-        let now = clock::now();
         let (knobs, epoch) = pipeline.knobs();
-        let threads = self.threads.read(pipeline.registry(), now);
+        let (now, threads) = self.threads.read(pipeline.registry());
         let left = intake.read.saturating_sub(predicted + failed);
         Snapshot {
             run: Arc::clone(&self.run),
@@ -267,23 +266,27 @@ impl Sampler {
             assembler.pipeline.wake_when_done(std::thread::current());
             let mut end_seen = false;
             let mut due = clock::now() + period;
-            while !for_thread.stop.load(Ordering::Acquire) {
-                std::thread::park_timeout(Duration::from_nanos(due.saturating_sub(clock::now())));
-                let stopping = for_thread.stop.load(Ordering::Acquire);
-                let ended = assembler.pipeline.is_done() && !end_seen;
-                if clock::now() < due && !stopping && !ended {
-                    continue;
-                }
-                end_seen |= ended;
+            let mut take = |assembler: &mut Assembler| {
                 let snapshot = Arc::new(assembler.snapshot());
                 sink(&snapshot);
                 *for_thread.latest.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
+            };
+            while !for_thread.stop.load(Ordering::Acquire) {
+                std::thread::park_timeout(Duration::from_nanos(due.saturating_sub(clock::now())));
+                let ended = assembler.pipeline.is_done() && !end_seen;
+                if clock::now() < due && !ended {
+                    continue;
+                }
+                end_seen |= ended;
+                take(&mut assembler);
                 if clock::now() >= due {
                     let late = clock::now().saturating_sub(due) / period;
                     assembler.missed.fetch_add(late, Ordering::Relaxed);
                     due += (late + 1) * period;
                 }
             }
+            // Whatever came between the newest sample and the stop is in the last one.
+            take(&mut assembler);
         })?;
         Ok(Self { shared, thread: Some(thread) })
     }

@@ -222,7 +222,9 @@ pub struct ThreadSample {
     pub state: Option<Wait>,
     /// Since when it has been measured, since the start of the run.
     pub since: Nanos,
-    /// CPU time since then.
+    /// When it ended, since the start of the run, if it has.
+    pub until: Option<Nanos>,
+    /// CPU time since `since`.
     pub cpu: Option<Nanos>,
     /// Time on the run queue since then: wants a CPU and has none.
     pub runnable: Option<Nanos>,
@@ -395,6 +397,7 @@ impl ThreadSample {
     /// A thread of preprocess of which nothing was measured, for tests.
     pub(crate) fn unmeasured(name: &str, tid: i32) -> Self {
         Self {
+            until: None,
             name: name.to_owned(),
             tid,
             group: Group::Stage(Stage::Preprocess),

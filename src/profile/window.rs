@@ -191,12 +191,13 @@ impl<'a> Window<'a> {
         (time > 0.0).then(|| work / time)
     }
 
-    /// How long a thread was measured in the window, and where that time went; `None` where the
-    /// thread is not registered or its CPU time could not be read.
+    /// How long a thread lived and was measured in the window, and where that time went; `None` where
+    /// the thread is not registered, was over before, or its CPU time could not be read.
     pub fn thread(&self, to: &ThreadSample) -> Option<(Nanos, Shares)> {
         let from = self.from.threads.iter().find(|from| from.tid == to.tid && from.name == to.name);
         let start = from.map_or(to.since, |_| self.from.at);
-        let length = self.to.at.checked_sub(start).filter(|&length| length > 0)?;
+        let end = to.until.unwrap_or(self.to.at);
+        let length = end.checked_sub(start).filter(|&length| length > 0)?;
         let zero = [0; Wait::ALL.len()];
         let waits_before = from.map_or(Some(zero), |from| from.waits)?;
         let mut waits = to.waits?;
@@ -214,7 +215,8 @@ impl<'a> Window<'a> {
     pub fn thread_cpu(&self, to: &ThreadSample) -> Option<f64> {
         let from = self.from.threads.iter().find(|from| from.tid == to.tid && from.name == to.name);
         let start = from.map_or(to.since, |_| self.from.at);
-        let length = self.to.at.checked_sub(start).filter(|&length| length > 0)?;
+        let end = to.until.unwrap_or(self.to.at);
+        let length = end.checked_sub(start).filter(|&length| length > 0)?;
         let cpu = to.cpu?.saturating_sub(from.map_or(Some(0), |from| from.cpu)?);
         Some(cpu as f64 / length as f64)
     }

@@ -1,6 +1,7 @@
 //! The terminal: raw mode, alternate screen, mouse; put back in all cases, panics included.
 
 use std::io::{self, BufWriter, Stdout, Write as _};
+use std::mem::ManuallyDrop;
 use std::panic::{self, PanicHookInfo};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,7 +33,9 @@ const BUFFER: usize = 1 << 16;
 
 /// The real terminal, ours until this is dropped.
 pub struct Live {
-    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    /// Never dropped: its own drop prints to stderr where the cursor cannot be shown, and panics where
+    /// stderr is gone too. `leave` shows the cursor.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>,
     theme: Theme,
     mouse: bool,
 }
@@ -46,7 +49,7 @@ impl Live {
         put_back_on_panic(thread::current().id());
         let entered = enter(mouse).and_then(|()| blank());
         let terminal = entered.inspect_err(|_| leave())?;
-        Ok(Self { terminal, theme, mouse })
+        Ok(Self { terminal: ManuallyDrop::new(terminal), theme, mouse })
     }
 
     fn resume(&mut self) -> io::Result<()> {
@@ -56,7 +59,7 @@ impl Live {
         enter(self.mouse)?;
         // A terminal that knows of no frame draws all of the next one. (Its own `clear` asks for the
         // cursor's place, and would wait for an answer that the input thread may read.)
-        self.terminal = blank()?;
+        self.terminal = ManuallyDrop::new(blank()?);
         execute!(self.terminal.backend_mut(), Clear(ClearType::All))
     }
 }

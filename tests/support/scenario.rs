@@ -486,6 +486,7 @@ impl Sim {
             let place = now.threads.iter().position(|thread| thread.name == name);
             let place = place.unwrap_or_else(|| {
                 let fresh = ThreadSample {
+                    until: None,
                     name: name.clone(),
                     tid: 0,
                     group,

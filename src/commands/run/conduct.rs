@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::DRAIN;
 use crate::pipeline::control::Pipeline;
+use crate::pipeline::ledger::MOST_NAMES;
 use crate::probe::clock::{self, Nanos};
 use crate::profile::snapshot::{Phase, Snapshot};
 
@@ -18,6 +19,8 @@ const WARM_UP_SHARE: f64 = 0.2;
 pub(super) struct Conductor {
     pipeline: Arc<Pipeline>,
     duration: Option<Nanos>,
+    /// The whole run counts: there is no warm-up to leave out where each image is taken once.
+    once: bool,
     seen: Mutex<Seen>,
 }
 
@@ -34,9 +37,9 @@ struct Seen {
 }
 
 impl Conductor {
-    pub(super) fn new(pipeline: Arc<Pipeline>, duration: Option<Duration>) -> Self {
+    pub(super) fn new(pipeline: Arc<Pipeline>, duration: Option<Duration>, once: bool) -> Self {
         let duration = duration.map(|duration| duration.as_nanos() as Nanos);
-        Self { pipeline, duration, seen: Mutex::default() }
+        Self { pipeline, duration, once, seen: Mutex::default() }
     }
 
     /// Takes a snapshot into account.
@@ -71,11 +74,17 @@ impl Conductor {
 
     /// Whether the time is up, or the whole input went by and not one image could be used.
     fn is_over(&self, snapshot: &Snapshot) -> bool {
-        let items = &snapshot.items;
-        let hopeless = items.predicted == 0 && items.failed >= snapshot.run.input.images;
-        !self.pipeline.is_stopping()
-            && !snapshot.run.once
-            && (self.duration.is_some_and(|duration| snapshot.at >= duration) || hopeless)
+        let time_is_up = self.duration.is_some_and(|duration| snapshot.at >= duration);
+        !self.pipeline.is_stopping() && (time_is_up || self.is_hopeless(snapshot))
+    }
+
+    /// Whether each input has failed, round and round. Failures that come again say nothing of the
+    /// inputs that are still under way.
+    fn is_hopeless(&self, snapshot: &Snapshot) -> bool {
+        let (items, inputs) = (&snapshot.items, snapshot.run.input.images);
+        let distinct = items.failed_items.len() as u64;
+        let listed = inputs.min(MOST_NAMES as u64);
+        !self.once && items.predicted == 0 && distinct >= listed && items.failed >= inputs
     }
 
     /// What is left of the time to drain.
@@ -86,13 +95,14 @@ impl Conductor {
     }
 
     /// Between which snapshots the figures are taken: from the end of warm-up to the stop, or to
-    /// `done` where the input ended by itself. A run too short for a warm-up counts whole.
+    /// `done` where the input ended by itself. A run with `--once`, or too short for a warm-up, counts
+    /// whole.
     pub(super) fn window(&self, done: &Arc<Snapshot>) -> (Arc<Snapshot>, Arc<Snapshot>) {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let first = seen.first.as_ref().unwrap_or(done);
         let end = if seen.stopped.is_none() { done } else { seen.end.as_ref().unwrap_or(done) };
         let warm = seen.warm.as_ref().unwrap_or(first);
-        let long = end.at.saturating_sub(warm.at) >= 2 * self.warm_up().min(WARM_UP);
+        let long = !self.once && end.at.saturating_sub(warm.at) >= 2 * self.warm_up().min(WARM_UP);
         (Arc::clone(if long { warm } else { first }), Arc::clone(end))
     }
 }

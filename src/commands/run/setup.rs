@@ -1,11 +1,11 @@
 //! What a run is made of, from its settings: log, signals, source, engine.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::cli::{ColorChoice, LogLevel};
-use crate::commands::Failure;
-use crate::config::RunConfig;
+use crate::cli::{ColorChoice, LogLevel, Sink};
+use crate::commands::{Failure, without_controls};
+use crate::config::{InputChoice, RunConfig};
 use crate::export::text::Style;
 use crate::pipeline::control::StartError;
 use crate::pipeline::infer::{Engine, EngineChoice, ModelOptions, build_engine_noting};
@@ -37,25 +37,53 @@ pub(crate) fn start_log(config: &RunConfig) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A flag that SIGINT, SIGTERM and SIGHUP set; a second SIGINT ends the program at once.
-pub(crate) fn signals() -> Result<Arc<AtomicBool>, Failure> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    let flag = Arc::new(AtomicBool::new(false));
-    let failed =
-        |error: std::io::Error| Failure::new(format!("signals cannot be watched: {error}"));
-    for signal in [SIGINT, SIGTERM] {
-        // In this order: the first one finds the flag unset, sets it, and does no more.
-        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag))
+/// What the signals that end a run have set.
+pub(crate) struct Signals {
+    /// One of SIGINT, SIGTERM and SIGHUP came.
+    pub(crate) seen: Arc<AtomicBool>,
+    armed: Arc<AtomicBool>,
+}
+
+impl Signals {
+    /// Watches them from now on; before, they end the program as ever.
+    pub(crate) fn watch() -> Result<Self, Failure> {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+        let signals = Self { seen: Arc::default(), armed: Arc::default() };
+        let failed =
+            |error: std::io::Error| Failure::new(format!("signals cannot be watched: {error}"));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register_conditional_shutdown(
+                signal,
+                130,
+                Arc::clone(&signals.armed),
+            )
             .map_err(failed)?;
+            signal_hook::flag::register(signal, Arc::clone(&signals.seen)).map_err(failed)?;
+        }
+        Ok(signals)
     }
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&flag)).map_err(failed)?;
+
+    /// From now on a further signal ends the program at once. Not while the screen is up: the terminal
+    /// would be left as it is then.
+    pub(crate) fn let_a_second_one_kill(&self) {
+        self.armed.store(true, Ordering::Release);
     }
-    Ok(flag)
+}
+
+/// Fails early where the JSON report could not be written in the end.
+pub(crate) fn try_json(config: &RunConfig) -> Result<(), Failure> {
+    let Some(Sink::File(path)) = &config.json else { return Ok(()) };
+    let opened = std::fs::File::options().append(true).create(true).open(path);
+    opened.map(drop).map_err(|error| {
+        Failure::output(&path.display().to_string(), &error).hint("name another file with --json")
+    })
 }
 
 /// The input of a run, what was odd about it told.
 pub(crate) fn source(config: &RunConfig) -> Result<Source, Failure> {
+    if let InputChoice::Synthetic { images, .. } = config.input {
+        tell(&[format!("making {images} built-in images …")]);
+    }
     let source = config.input.open()?;
     tell(source.notices());
     Ok(source)
@@ -75,7 +103,7 @@ pub(crate) fn engine(
 pub(crate) fn tell(notes: &[String]) {
     use std::io::Write;
     for note in notes {
-        let _ = writeln!(std::io::stderr(), "pipetop: {note}");
+        let _ = writeln!(std::io::stderr(), "pipetop: {}", without_controls(note));
     }
 }
 
@@ -87,14 +115,24 @@ pub(crate) fn not_started(error: StartError) -> Failure {
     }
 }
 
-/// The most memory that `source.cache = bytes` takes: a quarter of the machine's, 4 GiB at most.
+/// The most memory that `source.cache = bytes` takes: a quarter of what there is, 4 GiB at most.
 pub(crate) fn cache_bytes() -> u64 {
-    const MOST: u64 = 4 << 30;
+    (memory() / 4).min(4 << 30)
+}
+
+/// The most memory that batches take: half of what there is.
+pub(crate) fn batch_bytes() -> u64 {
+    memory() / 2
+}
+
+/// Memory that this process may use: the machine's, or the container's limit.
+fn memory() -> u64 {
+    const UNKNOWN: u64 = 4 << 30;
     let what = sysinfo::RefreshKind::nothing()
         .with_memory(sysinfo::MemoryRefreshKind::nothing().with_ram());
-    sysinfo::System::new_with_specifics(what).map_or(MOST / 4, |system| {
+    sysinfo::System::new_with_specifics(what).map_or(UNKNOWN, |system| {
         let limit = system.cgroup_limits().map_or(u64::MAX, |limits| limits.total_memory);
-        (system.total_memory().min(limit) / 4).min(MOST)
+        system.total_memory().min(limit)
     })
 }
 

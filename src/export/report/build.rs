@@ -195,29 +195,35 @@ fn gpus(end: &Snapshot) -> Vec<GpuReport> {
     end.gpus.iter().map(of).collect()
 }
 
-/// Each epoch's share of the window: an epoch that was under way at its start begins there.
+/// Each epoch's part of the window. Throughput is what came out while the setting held; images and
+/// latency are those of the images that entered in it, whenever they came out.
 fn segments(warm: &Snapshot, end: &Snapshot) -> Vec<SegmentReport> {
     let mut segments = Vec::new();
-    for segment in &end.segments {
+    for (index, segment) in end.segments.iter().enumerate() {
+        let next = end.segments.get(index + 1);
+        let (to, out_after) =
+            next.map_or((end.at, end.items.predicted), |next| (next.from, next.predicted_before));
+        if to <= warm.at && next.is_some() {
+            // It was over before the window began.
+            continue;
+        }
         let before = warm.segments.iter().find(|before| before.epoch == segment.epoch);
         let predicted =
             segment.predicted - before.map_or(0, |b| b.predicted.min(segment.predicted));
         let failed = segment.failed - before.map_or(0, |b| b.failed.min(segment.failed));
-        if predicted == 0 && failed == 0 && segment.from < warm.at && segment.epoch != end.epoch {
-            // It was over before the window began.
-            continue;
-        }
         let from = segment.from.max(warm.at);
-        let length = segment.last_out.saturating_sub(from);
+        let out_before =
+            if segment.from < warm.at { warm.items.predicted } else { segment.predicted_before };
+        let (length, out) = (to.saturating_sub(from), out_after.saturating_sub(out_before));
         let latency =
             before.map_or_else(|| segment.latency.clone(), |b| segment.latency.since(&b.latency));
         segments.push(SegmentReport {
             epoch: segment.epoch,
             from_s: seconds(from),
-            to_s: seconds(segment.last_out.max(from)),
+            to_s: seconds(to.max(from)),
             predicted,
             failed,
-            throughput_img_s: (length > 0).then(|| rounded(predicted as f64 * 1e9 / length as f64)),
+            throughput_img_s: (length > 0).then(|| rounded(out as f64 * 1e9 / length as f64)),
             latency_ms: Quantiles::of(&latency),
             knobs: segment.knobs.clone(),
         });

@@ -63,6 +63,31 @@ fn a_bar_has_all_its_cells_whatever_the_shares() {
     };
     assert_eq!(
         bar(&thirds, true),
-        format!("{}{}{}", "#".repeat(10), "L".repeat(10), "?".repeat(10))
+        format!("{}{}{}", "#".repeat(10), "x".repeat(10), "?".repeat(10))
     );
+}
+
+/// Who looks up from the report to the last frame above it must not have to learn other signs.
+#[test]
+fn a_bar_is_drawn_with_the_signs_of_the_screen() {
+    use crate::probe::state::Wait;
+    use crate::tui::ColorChoice;
+    use crate::tui::theme::{State, Theme};
+    for ascii in [false, true] {
+        let theme = Theme::new(ColorChoice::Never, ascii);
+        let screen = [
+            State::Running,
+            State::Runnable,
+            State::Wait(Wait::Lock),
+            State::Wait(Wait::Gpu),
+            State::Wait(Wait::Io),
+            State::Wait(Wait::Backpressured),
+            State::Wait(Wait::Starved),
+            State::Wait(Wait::Parked),
+            State::Other,
+        ];
+        for ((glyph, name, _), state) in glyphs(ascii).into_iter().zip(screen) {
+            assert_eq!(glyph.to_string(), theme.glyph(state), "{name}");
+        }
+    }
 }

@@ -67,7 +67,7 @@ fn the_last_pictures_move_into_the_holes_of_a_sealed_batch() {
     drop(slots);
     assert_eq!(numbers(batches.pop(|| true)), [4, 1, 3]);
     assert_eq!(batches.pop(|| true), Popped::Closed);
-    assert!(batches.reserve().is_none());
+    assert_eq!(batches.reserve().err(), Some(NoSlot::Closed));
 }
 
 impl PartialEq for Batch {

@@ -43,7 +43,9 @@ pub enum EngineChoiceError {
         rest: String,
     },
     /// No rate, or none that can be.
-    #[error("`{0}` is no rate: emulated wants images a second above 0, as in {EXAMPLE}")]
+    #[error(
+        "`{0}` is no rate: emulated wants images a second above 0 and up to 10⁹, as in {EXAMPLE}"
+    )]
     BadRate(String),
     /// A latency that cannot be read or be.
     #[error("`{0}` is no latency: emulated wants 0 to 600000 ms, as in {EXAMPLE}")]
@@ -55,6 +57,7 @@ pub enum EngineChoiceError {
 
 const EXAMPLE: &str = "emulated:2000:5";
 const NAMES: [&str; 4] = ["cpu", "rten", "null", "emulated"];
+const MAX_RATE: f64 = 1e9;
 const MAX_MS: f64 = 600_000.0;
 
 /// Reads `cpu` (or `rten`), `null`, or `emulated:IMG_S[:MS]`.
@@ -89,7 +92,8 @@ fn emulated(text: &str, rest: &str) -> Result<EngineChoice, EngineChoiceError> {
     }
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
     let bad_rate = || EngineChoiceError::BadRate(rate.to_owned());
-    let per_second = number(rate).filter(|&rate| rate > 0.0).ok_or_else(bad_rate)?;
+    let per_second =
+        number(rate).filter(|&rate| rate > 0.0 && rate <= MAX_RATE).ok_or_else(bad_rate)?;
     let latency = match ms {
         None => Duration::ZERO,
         Some(text) => number(text.trim().trim_end_matches("ms"))

@@ -19,7 +19,7 @@ mod general;
 mod huffman;
 #[cfg(target_arch = "x86_64")]
 mod idct;
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(test)]
 mod tests;
 #[cfg(target_arch = "x86_64")]
 mod upsample;

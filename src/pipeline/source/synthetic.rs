@@ -67,7 +67,12 @@ type Made = (String, Arc<[u8]>);
 /// Names and JPEGs of `count` images.
 pub(super) fn generate(seed: u64, count: usize) -> Result<Vec<Made>, SourceError> {
     let textures = Textures::new(seed);
-    (0..count).into_par_iter().map(|index| image(seed, index, &textures)).collect()
+    let one = |index| image(seed, index, &textures);
+    // A pool of its own, gone when they are made; where no thread is to be had they take longer.
+    match rayon::ThreadPoolBuilder::new().build() {
+        Ok(pool) => pool.install(|| (0..count).into_par_iter().map(one).collect()),
+        Err(_) => (0..count).map(one).collect(),
+    }
 }
 
 fn image(seed: u64, index: usize, textures: &Textures) -> Result<Made, SourceError> {

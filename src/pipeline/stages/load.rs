@@ -14,11 +14,8 @@ use crate::pipeline::knobs::KnobId;
 use crate::pipeline::shared::Shared;
 use crate::pipeline::source::{Entry, MAX_BYTES, read_file};
 use crate::probe::clock::{self, Nanos};
-use crate::probe::registry::{Lane, Registered, Registry};
+use crate::probe::registry::{Lane, RUNTIME, Registered, Registry};
 use crate::probe::state::{self, Wait};
-
-/// The group of the threads beneath the lanes.
-pub(crate) const RUNTIME: &str = "runtime";
 
 thread_local! {
     static RUNTIME_THREAD: RefCell<Option<Registered>> = const { RefCell::new(None) };
@@ -55,7 +52,12 @@ pub(in crate::pipeline) async fn lane(shared: Arc<Shared>, index: usize) {
     let lane = shared.registry.add_lane(format!("lane-{index}"));
     loop {
         wait_for_admission(&shared, &lane, index).await;
-        let Arrival::Now(intended) = arrival(&shared, &lane, index).await else { continue };
+        let intended = match arrival(&shared, &lane, index).await {
+            Arrival::Now(intended) => intended,
+            // Nothing more arrives: the ticket below is refused.
+            Arrival::Changed if shared.stopping.load(Ordering::SeqCst) => None,
+            Arrival::Changed => continue,
+        };
         let Some(mut item) = shared.begin_read(intended) else { break };
         let outcome = delay_and_read(&shared, &lane, item).await;
         lane.cell.enter(None, clock::now());
@@ -79,7 +81,8 @@ pub(in crate::pipeline) async fn lane(shared: Arc<Shared>, index: usize) {
         // From memory nothing above ever waits: the other tasks of this thread want their turn.
         tokio::task::yield_now().await;
     }
-    lane.cell.enter(Some(Wait::Parked), clock::now());
+    // The input is at its end: no more comes.
+    lane.cell.enter(Some(Wait::Starved), clock::now());
 }
 
 /// Parks the lane while it is one too many, or ready batches are taken again.

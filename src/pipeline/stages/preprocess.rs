@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::pipeline::Stage;
-use crate::pipeline::failure::ImageError;
+use crate::pipeline::batches::NoSlot;
+use crate::pipeline::failure::{ImageError, Reason};
 use crate::pipeline::item::{Answer, Item, Loaded};
 use crate::pipeline::knobs::{KnobId, MAX_THREADS};
 use crate::pipeline::preprocess::{Filter, Preprocessor};
@@ -84,7 +85,14 @@ fn fill(
         Err(error) => return Some(Err(error)),
     };
     let looked = clock::now().saturating_sub(item.times.taken);
-    let mut slot = shared.batches.reserve()?;
+    let mut slot = match shared.batches.reserve() {
+        Ok(slot) => slot,
+        Err(NoSlot::Closed) => return None,
+        Err(NoSlot::NoMemory { images }) => {
+            let detail = format!("there is no memory for a batch of {images} images");
+            return Some(Err(ImageError::new(Reason::Internal, detail)));
+        }
+    };
     let start = clock::now();
     let filter = Filter::from_index(shared.knobs.choice(KnobId::PreprocessFilter));
     // An error drops the reservation, which gives the slot back to its batch.

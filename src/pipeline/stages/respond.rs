@@ -125,11 +125,18 @@ struct Millis {
     batch: Option<f64>,
     infer: Option<f64>,
     decode: Option<f64>,
+    /// From the engine to here, but for decoding: the queues between.
+    respond: Option<f64>,
     total: f64,
 }
 
 fn span(from: Nanos, to: Nanos) -> Option<f64> {
-    (from > 0 && to > 0).then(|| to.saturating_sub(from) as f64 / 1e6)
+    (from > 0 && to > 0).then(|| rounded(to.saturating_sub(from) as f64 / 1e6))
+}
+
+/// To nanoseconds: the rest is noise of the conversion.
+fn rounded(millis: f64) -> f64 {
+    (millis * 1e6).round() / 1e6
 }
 
 fn millis(item: &Item, decode: Option<Nanos>, now: Nanos) -> Millis {
@@ -140,8 +147,9 @@ fn millis(item: &Item, decode: Option<Nanos>, now: Nanos) -> Millis {
         preprocess: span(times.taken, times.filled),
         batch: span(times.filled, times.submitted),
         infer: span(times.submitted, times.inferred),
-        decode: decode.map(|time| time as f64 / 1e6),
-        total: now.saturating_sub(item.origin) as f64 / 1e6,
+        decode: decode.map(|time| rounded(time as f64 / 1e6)),
+        respond: span(times.inferred + decode.unwrap_or(0), now).filter(|_| times.inferred > 0),
+        total: rounded(now.saturating_sub(item.origin) as f64 / 1e6),
     }
 }
 

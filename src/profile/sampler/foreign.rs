@@ -79,6 +79,7 @@ impl Seen {
             group,
             state: None,
             since: self.since.saturating_sub(start),
+            until: None,
             cpu: Some(self.cpu),
             runnable: None,
             waits: None,

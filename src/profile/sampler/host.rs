@@ -14,7 +14,6 @@ pub(super) struct Host {
     sample: HostSample,
     start: Nanos,
     at: Nanos,
-    ready: bool,
 }
 
 impl Host {
@@ -23,8 +22,15 @@ impl Host {
         let what = RefreshKind::nothing()
             .with_cpu(CpuRefreshKind::nothing().with_usage())
             .with_memory(MemoryRefreshKind::nothing().with_ram());
-        let system = System::new_with_specifics(what);
-        Self { system: system.ok(), sample: HostSample::default(), start, at: start, ready: false }
+        let system = System::new_with_specifics(what).ok();
+        // Usage needs two looks: the first one is where its account begins.
+        let sample = system.as_ref().map_or_else(HostSample::default, |system| HostSample {
+            cpus: system.cpus().len() as u32,
+            memory_used: system.used_memory(),
+            memory_total: system.total_memory(),
+            ..HostSample::default()
+        });
+        Self { system, sample, start, at: start }
     }
 
     /// The figures as of `now`; the usage of a span is added when it ends.
@@ -44,9 +50,8 @@ impl Host {
                 memory_total: system.total_memory(),
             };
             self.at = now;
-            self.ready = true;
         }
-        self.ready.then_some(self.sample)
+        Some(self.sample)
     }
 }
 

@@ -107,7 +107,7 @@ impl Bits<'_> {
         } else {
             self.beyond += take as u64;
         }
-        self.count |= 56;
+        self.count |= 0x38;
     }
 
     /// Drops as many bits as the low byte of `length` says, at most 63.

@@ -36,7 +36,7 @@ struct Symbols {
     limits: [u32; 17],
     /// Symbol's index less code, for each length.
     offsets: [i32; 17],
-    symbols: [u8; 256],
+    values: [u8; 256],
 }
 
 impl Symbols {
@@ -44,14 +44,14 @@ impl Symbols {
     fn new(codes: &Codes) -> Self {
         let mut direct = [0; 1 << SYMBOL_BITS];
         let (mut limits, mut offsets) = ([0; 17], [0; 17]);
-        let (mut code, mut index) = (0_u32, 0_usize);
+        let (mut code, mut index) = (0_u32, 0_u32);
         for (length, &count) in (1_u32..).zip(&codes.counts) {
-            offsets[length as usize] = (index as i32).wrapping_sub(code.cast_signed());
+            offsets[length as usize] = index.wrapping_sub(code).cast_signed();
             for _ in 0..count {
                 if length <= SYMBOL_BITS {
                     let shift = SYMBOL_BITS - length;
                     let at = (code << shift) as usize;
-                    let entry = length as u16 | u16::from(codes.symbols[index]) << 8;
+                    let entry = length as u16 | u16::from(codes.symbols[index as usize]) << 8;
                     direct[at..at + (1 << shift)].fill(entry);
                 }
                 code += 1;
@@ -60,7 +60,7 @@ impl Symbols {
             limits[length as usize] = code << (16 - length);
             code <<= 1;
         }
-        Self { direct, limits, offsets, symbols: codes.symbols }
+        Self { direct, limits, offsets, values: codes.symbols }
     }
 
     /// Code length and symbol at the top of `bits`; length 0 where the table has no such code.
@@ -82,7 +82,7 @@ impl Symbols {
             if window < self.limits[length as usize] {
                 let code = (window >> (16 - length)).cast_signed();
                 let index = code + self.offsets[length as usize];
-                return (length, self.symbols[(index & 255) as usize]);
+                return (length, self.values[(index & 255) as usize]);
             }
         }
         (0, 0)

@@ -1,3 +1,5 @@
+#![cfg(target_arch = "x86_64")]
+
 use super::baseline::{Baseline, runs_here};
 use super::general;
 use super::idct::{Steps, transform};
@@ -60,6 +62,12 @@ fn pixels_are_libjpegs() {
         ("oakland-zoo-otters_0", 0xd691_89b6),
         ("roman-colosseum_2", 0xb97e_bcf9),
         ("tea-gardens_3", 0x57c3_0c40),
+        ("kinds/444", 0xd42a_f489),
+        ("kinds/422", 0x3a94_095c),
+        ("kinds/440", 0x4717_3e33),
+        ("kinds/420", 0xb253_5059),
+        ("kinds/grey", 0xba85_f27d),
+        ("kinds/narrow", 0x0d3b_0200),
     ] {
         let path = format!("{}/tests/data/{name}.jpg", env!("CARGO_MANIFEST_DIR"));
         let pixels = ours(&mut decoder, &std::fs::read(path).unwrap()).unwrap();
@@ -74,9 +82,18 @@ fn both_decoders_agree_within_what_rounding_explains() {
     }
     let mut decoder = Baseline::new();
     let sampled = |factor| move |e: &mut Encoder<&mut Vec<u8>>| e.set_sampling_factor(factor);
-    for (width, height) in
-        [(1, 1), (3, 2), (8, 8), (16, 16), (17, 33), (61, 47), (64, 48), (200, 5), (5, 200)]
-    {
+    for (width, height) in [
+        (1, 1),
+        (3, 2),
+        (8, 8),
+        (16, 16),
+        (17, 33),
+        (61, 47),
+        (64, 48),
+        (130, 99),
+        (200, 5),
+        (5, 200),
+    ] {
         for picture in [picture(width, height), busy(width, height)] {
             // Where nothing is upsampled, only the transforms' rounding differs.
             let full = jpeg_of(&picture, |_| {});
@@ -88,6 +105,10 @@ fn both_decoders_agree_within_what_rounding_explains() {
                 let (_, mean, max) = compare(&pixels, &theirs(&bytes));
                 assert!(mean < 0.3 && max <= 3, "{what} {width}×{height}: {mean}, {max}");
             }
+        }
+        // Where colours change slowly, ways of upsampling differ little.
+        if width.min(height) < 33 {
+            continue;
         }
         let picture = picture(width, height);
         for (what, factor) in [
@@ -156,8 +177,8 @@ fn the_transform_is_the_cosine_transform() {
     let mut seed = 7_u32;
     for last in [0_u8, 1, 9, 10, 40, 63] {
         for step in [1_i16, 3] {
-            let mut block = super::entropy::Block([0; 64]);
-            for &at in &super::zigzag::ZIGZAG[..=usize::from(last)] {
+            let mut block = entropy::Block([0; 64]);
+            for &at in &zigzag::ZIGZAG[..=usize::from(last)] {
                 seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 block.0[usize::from(at)] = ((seed >> 24) as i16 - 128) / (1 + i16::from(at));
             }
