@@ -249,10 +249,15 @@ impl History {
         let kept: Vec<&Snapshot> = self.kept().collect();
         let window = |column: usize| {
             let start = grid.start(column)?;
-            let from = kept.partition_point(|snapshot| snapshot.at <= start).checked_sub(1)?;
+            let before = kept.partition_point(|snapshot| snapshot.at <= start).checked_sub(1)?;
+            // The newest snapshot begins no window.
+            let from = before.min(kept.len().checked_sub(2)?);
             let end = start + grid.width;
-            let to = kept.partition_point(|snapshot| snapshot.at < end).min(kept.len() - 1);
-            let (from, to) = (kept[from], kept[to.max(from + 1).min(kept.len() - 1)]);
+            let after = kept.partition_point(|snapshot| snapshot.at < end);
+            let after = after.clamp(from + 1, kept.len() - 1);
+            // What comes after a gap tells nothing of this side of it.
+            let torn = kept[after].at > end + GAP;
+            let (from, to) = (kept[from], kept[if torn { after - 1 } else { after }]);
             let length = to.at.saturating_sub(from.at);
             (length > 0 && length <= grid.width + GAP).then(|| Window::between(from, to))
         };

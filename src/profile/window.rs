@@ -167,6 +167,10 @@ impl<'a> Window<'a> {
     /// (running + runnable) / (time − parked) over a stage's threads; `None` where no thread of it
     /// could be measured. Load has lanes in place of threads: the share of their time in a read.
     pub fn busy(&self, stage: Stage) -> Option<f64> {
+        if self.to.run.bare {
+            // Its lanes stand still: nobody stamps them.
+            return None;
+        }
         let (mut work, mut time) = (0.0, 0.0);
         if stage == Stage::Load {
             for lane in &self.to.lanes {

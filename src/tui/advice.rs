@@ -185,11 +185,11 @@ fn crowded(window: &Window<'_>, stage: Stage) -> Option<(String, String)> {
     let ours = window.to().threads.iter().filter(|thread| thread.group != Group::Own);
     let shares = ours.filter_map(|thread| window.thread(thread));
     let want: f64 = shares.map(|(_, shares)| shares.running + shares.runnable).sum();
-    let why = format!("its threads wait {} of the time for a CPU", share(Some(waits)));
+    let why = format!("its threads wait {} for a CPU", share(Some(waits)));
     if want <= cores as f64 {
         return Some((why, "other programs have the CPU".to_owned()));
     }
-    let why = format!("{why}: {want:.1} want one of {cores}");
+    let why = format!("{why}: more threads than cores");
     let threads = |id| match window.to().knob(id) {
         KnobValue::Int(threads) => threads,
         _ => 0,
@@ -202,7 +202,7 @@ fn crowded(window: &Window<'_>, stage: Stage) -> Option<(String, String)> {
     } else {
         "no knob helps".to_owned()
     };
-    Some((why, format!("the CPU is the limit, more threads than cores: {lower}")))
+    Some((why, format!("the CPU is the limit: {lower}")))
 }
 
 /// "raise … 2 → 3" where there is a CPU to run one more on, or else why there is not.

@@ -253,7 +253,7 @@ impl Theme {
         for cell in &mut buffer.content {
             let ascii = match cell.symbol() {
                 symbol if symbol.is_ascii() => continue,
-                "—" | "·" | "─" => "-",
+                "—" | "–" | "·" | "─" => "-",
                 "…" => "~",
                 "→" => ">",
                 "×" => "x",

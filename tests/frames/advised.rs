@@ -47,8 +47,8 @@ fn no_thread_is_promised_where_there_is_no_cpu_for_it() {
     assert!(full.turn.contains("preprocess.filter"), "{}", full.turn);
     let infer = advise(&scenario::infer_limited().snapshots());
     assert_eq!(infer.stage, Some(Stage::Infer));
-    assert_eq!(infer.why, "its threads wait 24% of the time for a CPU: 2.6 want one of 2");
-    let turn = "the CPU is the limit, more threads than cores: lower preprocess.threads 2 → 1";
+    assert_eq!(infer.why, "its threads wait 24% for a CPU: more threads than cores");
+    let turn = "the CPU is the limit: lower preprocess.threads 2 → 1";
     assert_eq!(infer.turn, turn);
 }
 
@@ -138,8 +138,8 @@ fn more_threads_than_cores_are_called_that_and_only_where_it_is_so() {
         })
     };
     let many = advise(&waits(1, 8));
-    assert!(many.why.starts_with("its threads wait 30% of the time for a CPU"), "{}", many.why);
-    let lower = "the CPU is the limit, more threads than cores: lower preprocess.threads 8 → 1";
+    assert!(many.why.starts_with("its threads wait 30% for a CPU"), "{}", many.why);
+    let lower = "the CPU is the limit: lower preprocess.threads 8 → 1";
     assert_eq!(many.turn, lower);
     let others = advise(&waits(16, 2));
     assert_eq!(others.turn, "other programs have the CPU");

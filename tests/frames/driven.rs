@@ -150,7 +150,7 @@ fn clicks_on_tabs_change_the_screen() {
     let (screen, tab) = tabs[1];
     driver.mouse(Pointer::Press, tab.x + 1, tab.y);
     assert_eq!(driver.app.screen(), screen);
-    assert!(shown(&driver).contains("where its time goes"));
+    assert!(shown(&driver).contains("time spent"));
     let (screen, tab) = tabs[2];
     driver.mouse(Pointer::Press, tab.x + 1, tab.y);
     assert_eq!(driver.app.screen(), screen);

@@ -30,7 +30,8 @@ fn shown(driver: &Driver) -> String {
 fn names(driver: &Driver) -> Vec<String> {
     let rows = layout(driver.area(), &driver.app).rows;
     let shown = shown(driver);
-    let cut = |line: &str| -> String { line.chars().skip(2).take(18).collect() };
+    let cut =
+        |line: &str| -> String { line.chars().skip(usize::from(rows.x) + 1).take(18).collect() };
     let lines = shown.lines().skip(usize::from(rows.y)).take(usize::from(rows.height));
     let name = |line: &str| {
         cut(line).split(['█', '─', '~', '▒', '░', '≈', '╌']).next().unwrap_or("").trim().to_owned()
@@ -121,7 +122,7 @@ fn a_filter_narrows_as_it_is_typed_and_is_cleared() {
     assert_eq!(names(&driver), ["▾ preprocess ×1", "prep-2"]);
     driver.key(KeyCode::Enter);
     assert_eq!(driver.app.place(), Place::Threads);
-    assert!(shown(&driver).contains("threads · /PREP-2 (1 of 21)"), "{}", shown(&driver));
+    assert!(shown(&driver).contains("threads · /PREP-2 (1 of 22)"), "{}", shown(&driver));
     for size in SIZES {
         driver.size = size;
         look("threads_filtered", &driver);

@@ -1,5 +1,8 @@
 //! Sequences of snapshots as a run would give them, made from a few numbers: no clock, no chance.
 
+#[path = "fights.rs"]
+mod fights;
+
 use std::sync::Arc;
 
 use pipetop::pipeline::Stage;
@@ -7,8 +10,7 @@ use pipetop::pipeline::knobs::{KnobId, KnobValue, KnobValues};
 use pipetop::probe::histogram::{Histogram, Recorder};
 use pipetop::profile::snapshot::{
     EngineInfo, FailedItem, Group, HostSample, InputInfo, Items, KnobChange, Label, LabelWord,
-    LaneSample, LockSample, OwnSample, Phase, QueueSample, RunInfo, Snapshot, StageSample,
-    ThreadSample, Wait,
+    LaneSample, OwnSample, Phase, QueueSample, RunInfo, Snapshot, StageSample, ThreadSample, Wait,
 };
 
 /// A sample every 100 ms.
@@ -53,19 +55,7 @@ pub(crate) struct Scenario {
     knobs: KnobValues,
     acts: Vec<Act>,
     failures: &'static [(&'static str, &'static str)],
-    locks: &'static [Fight],
-}
-
-/// A lock: acquisitions a second, contended share, time waited as a share of one thread's, time held,
-/// and whether each hold is timed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Fight {
-    name: &'static str,
-    acquired: f64,
-    contended: f64,
-    wait: f64,
-    hold: f64,
-    exact: bool,
+    locks: &'static [fights::Fight],
 }
 
 fn label(word: LabelWord, what: &str) -> Label {
@@ -113,42 +103,14 @@ fn base(cores: usize, emulated: bool) -> Scenario {
         knobs: KnobValues::defaults(cores),
         acts: Vec::new(),
         failures: &[],
-        locks: &LOCKS,
+        locks: &fights::CALM,
     }
 }
 
-const fn fight(name: &'static str, acquired: f64, contended: f64, wait: f64, hold: f64) -> Fight {
-    Fight { name, acquired, contended, wait, hold, exact: false }
-}
-
-/// Locks that are hardly fought for.
-const LOCKS: [Fight; 5] = [
-    fight("queue.loaded", 1650.0, 0.02, 0.0004, 0.0011),
-    fight("queue.batches", 410.0, 0.01, 0.0001, 0.0004),
-    fight("ledger", 830.0, 0.0, 0.0, 0.0009),
-    fight("control", 10.0, 0.0, 0.0, 0.000_01),
-    fight("preprocess.gate", 0.0, 0.0, 0.0, 0.0),
-];
-
 /// All preprocess workers fight for one pool.
 pub(crate) fn lock_limited() -> Scenario {
-    const FOUGHT: [Fight; 6] = [
-        LOCKS[0],
-        LOCKS[1],
-        LOCKS[2],
-        LOCKS[3],
-        LOCKS[4],
-        Fight {
-            name: "preprocess.pool",
-            acquired: 812.0,
-            contended: 0.84,
-            wait: 1.92,
-            hold: 0.97,
-            exact: true,
-        },
-    ];
     let mut scenario = preprocess_limited();
-    scenario.locks = &FOUGHT;
+    scenario.locks = &fights::FOUGHT;
     for act in &mut scenario.acts {
         act.preprocess = (4, Life { running: 0.48, lock: 0.48, runnable: 0.02, ..Life::default() });
         act.change = None;
@@ -166,7 +128,7 @@ pub(crate) fn bare() -> Vec<Arc<Snapshot>> {
         Arc::make_mut(&mut snapshot.run).bare = true;
         snapshot.queues.clear();
         snapshot.locks.clear();
-        snapshot.lanes.clear();
+        snapshot.lanes.iter_mut().for_each(|lane| lane.waits = Default::default());
         snapshot.threads.retain(|thread| thread.group == Group::Own);
         for stage in &mut snapshot.stages {
             stage.device_busy = None;
@@ -323,7 +285,7 @@ struct Sim {
     service: [Recorder; 5],
     images: f64,
     failures: &'static [(&'static str, &'static str)],
-    locks: &'static [Fight],
+    locks: &'static [fights::Fight],
     waits: Vec<Recorder>,
     tick: u64,
 }
@@ -420,7 +382,7 @@ impl Sim {
         self.stages(done, act);
         self.queues(done, act);
         self.threads(done, act);
-        self.locks();
+        fights::step(&mut self.now, self.locks, &self.waits, self.tick);
         let now = &mut self.now;
         let host = now.host.get_or_insert(HostSample {
             at: 0,
@@ -502,50 +464,6 @@ impl Sim {
             queue.ready_time += (ready * TICK as f64) as u64;
             queue.full_time += if fill > 0.9 { TICK } else { 0 };
             queue.popped = done;
-        }
-    }
-
-    fn locks(&mut self) {
-        let seconds = self.now.at as f64 / 1e9;
-        let names: Vec<_> = self.now.threads.iter().map(|thread| thread.name.clone()).collect();
-        for (lock, waits) in self.locks.iter().zip(&self.waits) {
-            let acquisitions = (lock.acquired * seconds) as u64;
-            let contended = (acquisitions as f64 * lock.contended) as u64;
-            let mean = lock.wait * seconds * 1e9 / (contended as f64).max(1.0);
-            let so_far = waits.read().count();
-            for i in so_far..contended {
-                // From a tenth of the mean to a little over twice as much.
-                let spread = 0.1 + 1.8 * ((i * 7 % 40) as f64 / 40.0).powi(2);
-                waits.record((mean * spread * 1.5) as u64);
-            }
-            let read = waits.read();
-            let holders = |name: &&String| name.starts_with("prep-");
-            let fought = lock.contended > 0.5;
-            let holder = names.iter().filter(holders).nth(self.tick as usize % 3);
-            let sample = LockSample {
-                name: lock.name.into(),
-                acquisitions,
-                contended,
-                wait: (lock.wait * seconds * 1e9) as u64,
-                wait_max: read.quantile(1.0).unwrap_or_default() as u64,
-                waits: read,
-                hold: (acquisitions > 0).then_some((lock.hold * seconds * 1e9) as u64),
-                hold_exact: lock.exact,
-                holder: holder.filter(|_| fought).cloned(),
-                waiters: if fought { 2 } else { 0 },
-            };
-            if fought {
-                let waiting = self.now.threads.iter_mut().filter(|thread| {
-                    thread.name.starts_with("prep-") && Some(&thread.name) != sample.holder.as_ref()
-                });
-                for thread in waiting.take(2) {
-                    (thread.state, thread.lock) = (Some(Wait::Lock), Some(lock.name.into()));
-                }
-            }
-            match self.now.locks.iter_mut().find(|before| before.name == lock.name) {
-                Some(before) => *before = sample,
-                None => self.now.locks.push(sample),
-            }
         }
     }
 

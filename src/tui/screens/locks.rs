@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! ┌ locks ─────────────────────────────────────────────────────────────────────────────┐
-//! │ lock               acq/s  contended   wait/s▼  share  wait   longest     held by …   │
-//! │▌preprocess.pool    1 640        84%    960 ms    96%     3   12.1 ms     prep-1      │
-//! │ queue.loaded       3 200         1%   1.20 ms     0%     0   0.31 ms     —           │
+//! │ lock               acq/s  contended   wait/s▼  waiters  wait %   longest   held by … │
+//! │▌preprocess.pool    1 640        84%    960 ms        3     96%   12.1 ms    prep-1   │
+//! │ queue.loaded       3 200         1%   1.20 ms        0      0%    310 µs         —   │
 //! ├ preprocess.pool ───────────────────────────────────────────── waits of the last 1 s ─┤
 //! │                    histogram              │ held by prep-1, prep-0 waits …           │
 //! └──────────────────────────────────────────────────────────────────────────────────────┘
@@ -44,7 +44,10 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout) 
         note::render(frame, theme, inner, note::BARE);
         return;
     }
-    heads::render(frame, theme, &layout.lock_columns, app.locks().sort(), |column| {
+    let mut sort = app.locks().sort();
+    // Names go up where figures go down.
+    sort.reversed ^= sort.by == Column::Name;
+    heads::render(frame, theme, &layout.lock_columns, sort, |column| {
         (column.name(), column.left())
     });
     if rows.is_empty() {

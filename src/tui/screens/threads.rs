@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ┌ threads · prep (2 of 14) ──────────────────────────── threads use 1.92 cores, pipetop 0.01 ┐
-//! │ thread           where its time goes         CPU▼  lock  runnable  img/s  vol/s  inv/s core │
+//! │ thread           time spent                  CPU▼  lock  runnable  img/s  vol/s  inv/s core │
 //! │ ▾ preprocess ×2                                                                             │
 //! │ ▌  prep-0        ██████████████╳╳╳╳╳╳╳╳╳░    51%   44%        1%    205  1 310     12    0  │
 //! │    prep-1        █████████████╳╳╳╳╳╳╳╳╳╳░    48%   46%        2%    207  1 298     15    1  │
@@ -51,7 +51,10 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout) 
         note::render(frame, theme, inner, note::BARE);
         return;
     }
-    heads::render(frame, theme, &layout.thread_columns, app.threads().sort(), |column| {
+    let mut sort = app.threads().sort();
+    // Names go up where figures go down.
+    sort.reversed ^= sort.by == Column::Name;
+    heads::render(frame, theme, &layout.thread_columns, sort, |column| {
         (column.name(), column.left())
     });
     if rows.rows.is_empty() {
@@ -66,7 +69,7 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout) 
         frame.render_widget(line, at);
     }
     let foot = Rect { y: inner.bottom() - 1, height: 1, ..inner };
-    frame.render_widget(Line::from(foot_line(app, theme, foot.width)), foot);
+    frame.render_widget(Line::from(foot_line(app, &rows, theme, foot.width)), foot);
 }
 
 /// The filter and how many passed it; while it is typed, with a cursor.
@@ -107,16 +110,20 @@ fn right<'a>(
 /// Cores that all threads but pipetop's own use together; `None` where one could not be read.
 fn used(window: &Window<'_>) -> Option<f64> {
     let threads = window.to().threads.iter().filter(|thread| thread.group != Group::Own);
-    threads.map(|thread| window.thread_cpu(thread)).sum()
+    let cpus: Option<Vec<f64>> = threads.map(|thread| window.thread_cpu(thread)).collect();
+    cpus.filter(|cpus| !cpus.is_empty()).map(|cpus| cpus.iter().sum())
 }
 
 /// The glyphs of the states; where stages are folded, what their figures mean.
-fn foot_line(app: &App, theme: &Theme, width: u16) -> Vec<Span<'static>> {
-    let mut spans = vec![Span::raw(" ")];
-    let note = if app.threads().ranges() { "folded: least/median/most   " } else { "" };
-    let note = if usize::from(width) >= 3 * note.width() { note } else { "" };
-    spans.push(Span::styled(note, theme.text));
-    spans.extend(threads::legend(theme, (width + 18).saturating_sub(note.width() as u16)));
+fn foot_line(app: &App, rows: &Rows<'_>, theme: &Theme, width: u16) -> Vec<Span<'static>> {
+    let folded = rows.rows.iter().any(|row| matches!(row, Row::Folded { .. }));
+    let note = match (folded, app.threads().ranges()) {
+        (true, true) => "folded: least/median/most   ",
+        (true, false) => "folded: median   ",
+        (false, _) => "",
+    };
+    let mut spans = vec![Span::styled(format!(" {note}"), theme.text)];
+    spans.extend(threads::legend(theme, (width + 18).saturating_sub(note.len() as u16)));
     spans
 }
 
@@ -138,7 +145,7 @@ fn head(group: Group, members: usize, selected: bool, theme: &Theme) -> Vec<Span
         Group::Stage(Stage::Load) => "a lane is one read in flight",
         Group::Stage(_) => "",
         Group::Runtime => "beneath the lanes",
-        Group::Own => "out of the totals",
+        Group::Own => "its own, out of the totals",
         Group::Foreign => "a library's: CPU time only",
     };
     let name = format!("{} {} ×{members}", theme.pick("▾", "-"), group_name(group));
@@ -193,7 +200,7 @@ fn thread(
         Column::LockName => match member.subject {
             Subject::Thread(thread) => {
                 let lock = thread.lock.as_deref().unwrap_or_default();
-                (fit(lock, width.saturating_sub(3)), theme.state(State::Wait(Wait::Lock)))
+                (fit(lock, width.saturating_sub(2)), theme.state(State::Wait(Wait::Lock)))
             }
             Subject::Lane(_) => (String::new(), theme.text),
         },

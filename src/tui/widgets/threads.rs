@@ -57,11 +57,11 @@ pub fn legend(theme: &Theme, width: u16) -> Vec<Span<'static>> {
     let common = [
         State::Running,
         State::Runnable,
+        State::Wait(Wait::Lock),
         State::Wait(Wait::Starved),
         State::Wait(Wait::Backpressured),
         State::Wait(Wait::Gpu),
         State::Wait(Wait::Io),
-        State::Wait(Wait::Lock),
         State::Other,
     ];
     let mut spans = Vec::new();

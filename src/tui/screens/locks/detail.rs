@@ -96,17 +96,10 @@ fn facts(
     ];
     let quantile = |q| length(waits.and_then(|waits| waits.quantile(q)));
     let n = waits.map_or(0, Histogram::count);
-    let mut text = format!("{} waits", thousands(n));
+    let mut text = thousands(n);
     if n > 0 {
-        text = format!(
-            "{text}  p50 {}  p95 {}  p99 {}",
-            quantile(0.5),
-            quantile(0.95),
-            quantile(0.99)
-        );
-    }
-    if row.lock.wait_max > 0 {
-        text = format!("{text}  longest of the run {}", length(Some(row.lock.wait_max as f64)));
+        let (p50, p99, most) = (quantile(0.5), quantile(0.99), quantile(1.0));
+        text = format!("{text}  p50 {p50}  p99 {p99}  max {most}");
     }
     lines.push(Line::from(vec![label("waits"), Span::styled(fit(&text, room), theme.text)]));
     lines

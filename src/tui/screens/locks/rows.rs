@@ -35,8 +35,8 @@ const FIGURES: [(Column, u16); 9] = [
     (Column::Acquired, 9),
     (Column::Contended, 10),
     (Column::Wait, 9),
-    (Column::WaitShare, 7),
-    (Column::Waiters, 6),
+    (Column::Waiters, 9),
+    (Column::WaitShare, 8),
     (Column::Longest, 9),
     (Column::Holder, 12),
     (Column::Held, 8),
@@ -70,10 +70,10 @@ impl Column {
             Self::Acquired => "acq/s",
             Self::Contended => "contended",
             Self::Wait => "wait/s",
-            Self::WaitShare => "share",
+            Self::WaitShare => "wait %",
             Self::Longest => "longest",
             Self::Holder => "held by",
-            Self::Waiters => "wait",
+            Self::Waiters => "waiters",
             Self::Held => "held",
             Self::Hold => "hold",
         }
@@ -171,7 +171,7 @@ mod tests {
         }
         let names =
             |width| columns(width).iter().map(|(column, _)| column.name()).collect::<Vec<_>>();
-        assert_eq!(names(60), ["lock", "acq/s", "contended", "wait/s", "share", "wait"]);
+        assert_eq!(names(60), ["lock", "acq/s", "contended", "wait/s", "waiters"]);
         assert_eq!(names(118).len(), 10);
     }
 }

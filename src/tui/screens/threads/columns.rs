@@ -32,7 +32,9 @@ pub enum Column {
 /// Width of the names.
 const NAME: u16 = 18;
 /// The least width of the bars, and of those where there is room for more.
-const LEAST_BAR: (u16, u16) = (12, 20);
+const LEAST_BAR: (u16, u16) = (12, 18);
+/// From this width of a column on a range is written in it.
+const RANGE: usize = 13;
 
 /// Beside the bar, as far as they fit: name, width, and the width in which least, median and
 /// largest of several have room.
@@ -46,7 +48,7 @@ const FIGURES: [(Column, u16, u16); 13] = [
     (Column::Core, 6, 6),
     (Column::Share(State::Other), 7, 13),
     (Column::Overlap, 9, 13),
-    (Column::LockName, 19, 19),
+    (Column::LockName, 17, 17),
     (Column::Share(State::Wait(Wait::Starved)), 9, 13),
     (Column::Share(State::Wait(Wait::Backpressured)), 9, 13),
     (Column::Share(State::Wait(Wait::Gpu)), 6, 13),
@@ -72,7 +74,7 @@ impl Column {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Name => "thread",
-            Self::States => "where its time goes",
+            Self::States => "time spent",
             Self::Cpu => "CPU",
             Self::Share(State::Wait(Wait::Backpressured)) => "backpr.",
             Self::Share(State::Wait(Wait::Gpu)) => "GPU",
@@ -126,7 +128,7 @@ impl Column {
             Self::Images | Self::Voluntary | Self::Involuntary => all.map(compact).join("/"),
             _ => all.map(|v| format!("{:.0}", (v * 100.0).round())).join("/") + "%",
         };
-        if text.len() < room { text } else { self.write(Some(median)) }
+        if room >= RANGE && text.len() < room { text } else { self.write(Some(median)) }
     }
 }
 

@@ -50,6 +50,8 @@ impl Subject<'_> {
 /// What a window tells of a lane or a thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figures {
+    /// Whether it is a lane.
+    pub lane: bool,
     /// Its states.
     pub states: Option<Stack>,
     /// CPU time as a share of the window.
@@ -72,6 +74,7 @@ impl Figures {
             Subject::Lane(lane) => {
                 let from = window.from().lanes.iter().find(|from| from.name == lane.name);
                 Self {
+                    lane: true,
                     states: Some(bar::lane_states(&window.lane(lane))),
                     images: window.rate(from.map_or(0, |from| from.items), lane.items),
                     ..Self::default()
@@ -81,6 +84,7 @@ impl Figures {
                 let shares = window.thread(thread).map(|(_, shares)| shares);
                 let pipeline = matches!(thread.group, Group::Stage(_));
                 Self {
+                    lane: false,
                     states: shares.as_ref().map(bar::states),
                     cpu: window.thread_cpu(thread),
                     images: window.thread_rate(thread).filter(|_| pipeline),
@@ -92,8 +96,13 @@ impl Figures {
         }
     }
 
-    /// The share of a state.
+    /// The share of a state; a lane is no thread and knows nothing of CPUs and locks.
     pub fn share(&self, state: State) -> Option<f64> {
+        let of_threads =
+            [State::Running, State::Runnable, State::Wait(Wait::Lock), State::Wait(Wait::Gpu)];
+        if self.lane && of_threads.contains(&state) {
+            return None;
+        }
         self.states?.iter().find(|(s, _)| *s == state).map(|&(_, share)| share)
     }
 
@@ -181,7 +190,7 @@ pub const fn group_name(group: Group) -> &'static str {
     match group {
         Group::Stage(stage) => stage.name(),
         Group::Runtime => "runtime",
-        Group::Own => "pipetop's own",
+        Group::Own => "pipetop",
         Group::Foreign => "foreign",
     }
 }
