@@ -49,6 +49,10 @@ pub fn advice(window: Option<&Window<'_>>) -> Advice {
             "run without --no-probes to see it",
         );
     }
+    // Once loading has stopped there is nothing left to turn.
+    if window.to().phase != Phase::Running {
+        return measuring(window);
+    }
     match limit(window) {
         Limit::Measuring => measuring(window),
         Limit::Input => Advice::plain(

@@ -15,6 +15,7 @@ use ratatui::Frame;
 
 use crate::profile::history::Length;
 use crate::profile::limit::{Limit, limit};
+use crate::profile::snapshot::Phase;
 use crate::tui::advice::advice;
 use crate::tui::app::App;
 use crate::tui::layout::Layout;
@@ -25,7 +26,8 @@ use crate::tui::widgets::{failures, knobs, machine, pipeline, plots, queues, thr
 pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout) {
     // What limits is always told of the last second, so that a turned knob shows at once.
     let second = app.history().window(Length::Second);
-    let limit = second.map_or(Limit::Measuring, |second| limit(&second));
+    let running = second.filter(|second| second.to().phase == Phase::Running);
+    let limit = running.map_or(Limit::Measuring, |second| limit(&second));
     pipeline::render(frame, app, theme, layout, limit);
     verdict::render(frame, app, theme, layout, &advice(second.as_ref()));
     knobs::render(frame, app, theme, layout);
