@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::snapshot::{KnobChange, Snapshot};
 use super::window::Window;
+use crate::pipeline::knobs::{KnobId, KnobValue};
 use crate::probe::clock::Nanos;
 
 const SECOND: Nanos = 1_000_000_000;
@@ -24,15 +25,21 @@ const MOST_SNAPSHOTS: usize = 128;
 const GAP: Nanos = 3 * SPARSE;
 /// The most points kept: two minutes at the default rate.
 const MOST_POINTS: usize = 1200;
-/// The window over which a point of a chart is measured.
-const POINT_WINDOW: Nanos = SECOND;
+/// The longest that the default window gets, in seconds.
+const WIDEST: Nanos = 10;
+/// Batches whose answers the default window holds, or else so many images in so many goes.
+const BATCHES: u64 = 2;
+const IMAGES: u64 = 8;
+const GOES: usize = 4;
+/// How long after a knob change the pipeline still shows what was before.
+const SETTLED: Nanos = 3 * SECOND / 10;
 /// The queues whose fill is followed, source to sink.
 pub const QUEUES: [&str; 4] = ["loaded", "batches", "results", "answers"];
 
 /// How much of the past the numbers on screen speak of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Length {
-    /// The last second.
+    /// The last second, longer (up to ten) where it holds less than two batches' answers.
     #[default]
     Second,
     /// The last five seconds.
@@ -150,7 +157,7 @@ impl History {
         let at = snapshot.at;
         self.recent.push_back(snapshot);
         self.thin_out(at);
-        let window = self.back_to(at.saturating_sub(POINT_WINDOW));
+        let window = self.window(Length::Second);
         let point = self.latest().map(|latest| Point::of(window, latest));
         if self.points.len() == MOST_POINTS {
             self.points.pop_front();
@@ -185,7 +192,7 @@ impl History {
         let latest = self.latest()?;
         let back = |seconds: Nanos| self.back_to(latest.at.saturating_sub(seconds * SECOND));
         match length {
-            Length::Second => back(1),
+            Length::Second => self.back_to(self.start()),
             Length::FiveSeconds => back(5),
             Length::HalfMinute => back(30),
             Length::SinceChange => {
@@ -193,6 +200,69 @@ impl History {
                 from.map(|from| Window::between(from, latest))
             }
         }
+    }
+
+    /// What a window of a length is called: by the time that it truly spans.
+    pub fn length_name(&self, length: Length) -> String {
+        let whole = match length {
+            Length::Second => 0.0,
+            Length::FiveSeconds => 5.0,
+            Length::HalfMinute => 30.0,
+            Length::SinceChange => return length.name().to_owned(),
+        };
+        match self.window(length).map(|window| window.seconds()) {
+            Some(seconds) if seconds < 0.95 => format!("{seconds:.1} s"),
+            Some(seconds) if (seconds - whole).abs() > 0.5 => format!("{seconds:.0} s"),
+            _ => length.name().to_owned(),
+        }
+    }
+
+    /// The window that the verdict speaks of: the default one, without what was before the latest
+    /// knob change unless nothing has come out since.
+    pub fn verdict(&self) -> Option<Window<'_>> {
+        let start = self.widened();
+        self.back_to(self.settled().map_or(start, |settled| start.max(settled)))
+    }
+
+    /// Where the default window starts.
+    fn start(&self) -> Nanos {
+        let start = self.widened();
+        let second = self.latest().map_or(0, |latest| latest.at.saturating_sub(SECOND));
+        self.settled().map_or(start, |settled| start.max(settled).min(second))
+    }
+
+    /// The start of the least number of seconds with enough answers to tell a rate from: two batches'
+    /// worth, so that no window falls between them.
+    fn widened(&self) -> Nanos {
+        let Some(latest) = self.latest() else { return 0 };
+        let batch = match latest.knob(KnobId::InferBatch) {
+            KnobValue::Int(images) => images,
+            _ => 1,
+        };
+        let enough = |start: Nanos| {
+            let nearest = self.nearest(start)?;
+            let images = latest.items.predicted.saturating_sub(nearest.items.predicted);
+            let kept = self.kept().filter(|snapshot| snapshot.at >= nearest.at);
+            let mut goes = 0;
+            let mut before = nearest.items.predicted;
+            for snapshot in kept {
+                goes += usize::from(snapshot.items.predicted > before);
+                before = snapshot.items.predicted;
+            }
+            let some = images >= IMAGES && goes >= GOES;
+            (some || images >= BATCHES * batch).then_some(start)
+        };
+        let start = |seconds: Nanos| latest.at.saturating_sub(seconds * SECOND);
+        let found = (1..WIDEST).map(start).find_map(enough);
+        found.unwrap_or_else(|| start(WIDEST))
+    }
+
+    /// Since when the latest knob change shows, if anything came out since then.
+    fn settled(&self) -> Option<Nanos> {
+        let latest = self.latest()?;
+        let settled = latest.changes.last()?.at + SETTLED;
+        let before = self.kept().find(|snapshot| snapshot.at >= settled)?;
+        (before.items.predicted < latest.items.predicted).then_some(settled)
     }
 
     /// The window from the first snapshot to the latest.
@@ -203,10 +273,14 @@ impl History {
 
     /// The window from the snapshot nearest to `start` to the latest.
     fn back_to(&self, start: Nanos) -> Option<Window<'_>> {
+        Some(Window::between(self.nearest(start)?, self.latest()?))
+    }
+
+    /// The snapshot nearest to `start`, the latest apart.
+    fn nearest(&self, start: Nanos) -> Option<&Snapshot> {
         let latest = self.latest()?;
-        let kept = self.older.iter().chain(&self.recent).filter(|from| from.at < latest.at);
-        let from = kept.min_by_key(|from| from.at.abs_diff(start))?;
-        Some(Window::between(from, latest))
+        let kept = self.kept().filter(|from| from.at < latest.at);
+        kept.min_by_key(|from| from.at.abs_diff(start))
     }
 
     /// The last `span` of a series in `columns` equal columns, oldest first; `None` is a gap.
@@ -361,6 +435,55 @@ mod tests {
         assert!((seconds(&history, Length::SinceChange) - 9.9).abs() < 1e-9);
         (100..120).for_each(|tick| history.push(Arc::new(snapshot(tick, 1))));
         assert!((seconds(&history, Length::SinceChange) - 1.9).abs() < 1e-9);
+    }
+
+    /// A run that predicts `batch` images every `every` ticks.
+    fn in_batches(batch: u64, every: u64, ticks: u64) -> History {
+        let mut history = History::default();
+        for tick in 0..ticks {
+            let mut snapshot = snapshot(tick, 0);
+            snapshot.items.predicted = tick / every * batch;
+            snapshot.knobs.set(KnobId::InferBatch, KnobValue::Int(batch));
+            history.push(Arc::new(snapshot));
+        }
+        history
+    }
+
+    #[test]
+    fn the_default_window_holds_two_batches() {
+        // 32 images every 1.5 s: a second may hold none of them.
+        for ticks in 100..120 {
+            let slow = in_batches(32, 15, ticks);
+            let window = slow.window(Length::Second).unwrap();
+            assert!(window.seconds() < 4.3, "{}", window.seconds());
+            let rate = window.throughput().unwrap();
+            assert!((14.0..33.0).contains(&rate), "{rate} img/s in {} s", window.seconds());
+        }
+        let slow = in_batches(32, 15, 115);
+        let long = seconds(&slow, Length::Second);
+        assert_eq!(slow.length_name(Length::Second), format!("{long:.0} s"));
+        assert!((seconds(&in_batches(8, 1, 100), Length::Second) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_verdict_speaks_of_no_time_before_the_latest_change() {
+        let mut history = history(0..100);
+        let change = KnobChange {
+            at: 100 * TICK,
+            epoch: 1,
+            knob: "infer.batch".into(),
+            from: "8".into(),
+            to: "16".into(),
+        };
+        let mut lengths = Vec::new();
+        for tick in 100..130 {
+            let changes = Arc::new(vec![change.clone()]);
+            history.push(Arc::new(Snapshot { changes, ..snapshot(tick, 1) }));
+            lengths.push(history.verdict().unwrap().seconds());
+        }
+        // Nothing has come out since it shows: what was before still holds.
+        assert!((lengths[2] - 1.0).abs() < 1e-9 && (lengths[8] - 0.5).abs() < 1e-9);
+        assert!((lengths[20] - 1.0).abs() < 1e-9, "{lengths:?}");
     }
 
     #[test]

@@ -84,12 +84,13 @@ fn selection_goes_round_and_takes_the_keys_along() {
 fn a_typed_value_is_taken_or_its_error_shown() {
     let mut driver = driver();
     driver.key(KeyCode::Enter);
-    driver.typed("q9");
+    driver.typed("q");
+    assert!(shown(&driver).contains("`q` is no digit"), "{}", shown(&driver));
+    driver.typed("999");
     driver.key(KeyCode::Enter);
-    assert!(shown(&driver).contains("`q9` is no value for preprocess.threads"));
+    assert!(shown(&driver).contains("`999` is no value for preprocess.threads"));
     assert_eq!(driver.effects(), []);
-    driver.key(KeyCode::Backspace);
-    driver.key(KeyCode::Backspace);
+    (0..3).for_each(|_| driver.key(KeyCode::Backspace));
     driver.typed("12");
     driver.key(KeyCode::Enter);
     assert_eq!(driver.effects(), [set(KnobId::PreprocessThreads, KnobValue::Int(12))]);
