@@ -27,8 +27,10 @@ const GAP: Nanos = 3 * SPARSE;
 const MOST_POINTS: usize = 1200;
 /// The longest that the default window gets, in seconds.
 const WIDEST: Nanos = 10;
-/// Batches whose answers the default window holds, or else so many images in so many goes.
+/// Batches of each infer worker (of so many at most) whose answers the default window holds, or else so
+/// many images in so many goes.
 const BATCHES: u64 = 2;
+const MOST_AT_ONCE: u64 = 4;
 const IMAGES: u64 = 8;
 const GOES: usize = 4;
 /// How long after a knob change the pipeline still shows what was before.
@@ -231,14 +233,16 @@ impl History {
         self.settled().map_or(start, |settled| start.max(settled).min(second))
     }
 
-    /// The start of the least number of seconds with enough answers to tell a rate from: two batches'
-    /// worth, so that no window falls between them.
+    /// The start of the least number of seconds with enough answers to tell a rate from: two batches of
+    /// each worker, so that no window falls between them.
     fn widened(&self) -> Nanos {
         let Some(latest) = self.latest() else { return 0 };
-        let batch = match latest.knob(KnobId::InferBatch) {
-            KnobValue::Int(images) => images,
+        let knob = |id| match latest.knob(id) {
+            KnobValue::Int(n) => n,
             _ => 1,
         };
+        // Workers that began together end together: what then comes out is one go.
+        let go = knob(KnobId::InferBatch) * knob(KnobId::InferThreads).min(MOST_AT_ONCE);
         let enough = |start: Nanos| {
             let nearest = self.nearest(start)?;
             let images = latest.items.predicted.saturating_sub(nearest.items.predicted);
@@ -250,7 +254,7 @@ impl History {
                 before = snapshot.items.predicted;
             }
             let some = images >= IMAGES && goes >= GOES;
-            (some || images >= BATCHES * batch).then_some(start)
+            (some || images >= BATCHES * go).then_some(start)
         };
         let start = |seconds: Nanos| latest.at.saturating_sub(seconds * SECOND);
         let found = (1..WIDEST).map(start).find_map(enough);
