@@ -282,7 +282,7 @@ pub const KEYMAP: &[Hint] = &[
         keys: ("w", "w"),
         also: "",
         short: "window",
-        long: "figures of the last 1 s (more if slow), 5 s, 30 s, since change",
+        long: "figures of 1 s+, 5 s, 30 s, or since change",
         bindings: &[bind!(Everywhere, Action::Window, [Key::char('w')])],
     },
     Hint {

@@ -32,7 +32,7 @@ pub enum Column {
 /// Width of the names.
 const NAME: u16 = 18;
 /// The least width of the bars, and of those where there is room for more.
-const LEAST_BAR: (u16, u16) = (12, 18);
+const LEAST_BAR: (u16, u16, u16) = (11, 12, 18);
 /// From this width of a column on a range is written in it.
 const RANGE: usize = 13;
 
@@ -57,7 +57,11 @@ const FIGURES: [(Column, u16, u16); 13] = [
 /// The columns that have room in `width`, with their widths; `ranges` where stages are folded. Shares
 /// of states in `drawn` (the largest first) have room before switches and cores, all others after.
 pub fn columns(width: u16, ranges: bool, drawn: &[State]) -> Vec<(Column, u16)> {
-    let bar = if width < 100 { LEAST_BAR.0 } else { LEAST_BAR.1 };
+    let bar = match width {
+        ..70 => LEAST_BAR.0,
+        70..100 => LEAST_BAR.1,
+        _ => LEAST_BAR.2,
+    };
     let mut left = width.saturating_sub(NAME + bar + 1);
     let mut figures = Vec::new();
     let place = |column: Column| FIGURES.iter().position(|&(c, ..)| c == column).unwrap_or(0);
@@ -164,7 +168,7 @@ mod tests {
             let drawn = [State::Wait(Wait::Starved), State::Runnable];
             columns(width, false, &drawn).iter().map(|(c, _)| c.name()).collect::<Vec<_>>()
         };
-        assert_eq!(names(60)[2..], ["CPU", "img/s", "starved"]);
+        assert_eq!(names(60)[2..], ["CPU", "img/s", "vol/s", "starved"]);
         assert_eq!(names(80)[2..5], ["CPU", "runnable", "img/s"]);
         assert!(names(118).contains(&"overlap") && names(118).contains(&"lock"));
     }
