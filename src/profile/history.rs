@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::snapshot::{KnobChange, Snapshot};
 use super::window::Window;
+use crate::pipeline::knobs::{KnobId, KnobValue};
 use crate::probe::clock::Nanos;
 
 const SECOND: Nanos = 1_000_000_000;
@@ -24,15 +25,23 @@ const MOST_SNAPSHOTS: usize = 128;
 const GAP: Nanos = 3 * SPARSE;
 /// The most points kept: two minutes at the default rate.
 const MOST_POINTS: usize = 1200;
-/// The window over which a point of a chart is measured.
-const POINT_WINDOW: Nanos = SECOND;
+/// The longest that the default window gets, in seconds.
+const WIDEST: Nanos = 10;
+/// Batches of each infer worker (of so many at most) whose answers the default window holds, or else so
+/// many images in so many goes.
+const BATCHES: u64 = 2;
+const MOST_AT_ONCE: u64 = 4;
+const IMAGES: u64 = 8;
+const GOES: usize = 4;
+/// How long after a knob change the pipeline still shows what was before.
+const SETTLED: Nanos = 3 * SECOND / 10;
 /// The queues whose fill is followed, source to sink.
 pub const QUEUES: [&str; 4] = ["loaded", "batches", "results", "answers"];
 
 /// How much of the past the numbers on screen speak of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Length {
-    /// The last second.
+    /// The last second, longer (up to ten) where it holds less than two batches' answers.
     #[default]
     Second,
     /// The last five seconds.
@@ -150,7 +159,7 @@ impl History {
         let at = snapshot.at;
         self.recent.push_back(snapshot);
         self.thin_out(at);
-        let window = self.back_to(at.saturating_sub(POINT_WINDOW));
+        let window = self.window(Length::Second);
         let point = self.latest().map(|latest| Point::of(window, latest));
         if self.points.len() == MOST_POINTS {
             self.points.pop_front();
@@ -185,7 +194,7 @@ impl History {
         let latest = self.latest()?;
         let back = |seconds: Nanos| self.back_to(latest.at.saturating_sub(seconds * SECOND));
         match length {
-            Length::Second => back(1),
+            Length::Second => self.back_to(self.start()),
             Length::FiveSeconds => back(5),
             Length::HalfMinute => back(30),
             Length::SinceChange => {
@@ -193,6 +202,71 @@ impl History {
                 from.map(|from| Window::between(from, latest))
             }
         }
+    }
+
+    /// What a window of a length is called: by the time that it truly spans.
+    pub fn length_name(&self, length: Length) -> String {
+        let whole = match length {
+            Length::Second => 0.0,
+            Length::FiveSeconds => 5.0,
+            Length::HalfMinute => 30.0,
+            Length::SinceChange => return length.name().to_owned(),
+        };
+        match self.window(length).map(|window| window.seconds()) {
+            Some(seconds) if seconds < 0.95 => format!("{seconds:.1} s"),
+            Some(seconds) if (seconds - whole).abs() > 0.5 => format!("{seconds:.0} s"),
+            _ => length.name().to_owned(),
+        }
+    }
+
+    /// The window that the verdict speaks of: the default one, without what was before the latest
+    /// knob change unless nothing has come out since.
+    pub fn verdict(&self) -> Option<Window<'_>> {
+        let start = self.widened();
+        self.back_to(self.settled().map_or(start, |settled| start.max(settled)))
+    }
+
+    /// Where the default window starts.
+    fn start(&self) -> Nanos {
+        let start = self.widened();
+        let second = self.latest().map_or(0, |latest| latest.at.saturating_sub(SECOND));
+        self.settled().map_or(start, |settled| start.max(settled).min(second))
+    }
+
+    /// The start of the least number of seconds with enough answers to tell a rate from: two batches of
+    /// each worker, so that no window falls between them.
+    fn widened(&self) -> Nanos {
+        let Some(latest) = self.latest() else { return 0 };
+        let knob = |id| match latest.knob(id) {
+            KnobValue::Int(n) => n,
+            _ => 1,
+        };
+        // Workers that began together end together: what then comes out is one go.
+        let go = knob(KnobId::InferBatch) * knob(KnobId::InferThreads).min(MOST_AT_ONCE);
+        let enough = |start: Nanos| {
+            let nearest = self.nearest(start)?;
+            let images = latest.items.predicted.saturating_sub(nearest.items.predicted);
+            let kept = self.kept().filter(|snapshot| snapshot.at >= nearest.at);
+            let mut goes = 0;
+            let mut before = nearest.items.predicted;
+            for snapshot in kept {
+                goes += usize::from(snapshot.items.predicted > before);
+                before = snapshot.items.predicted;
+            }
+            let some = images >= IMAGES && goes >= GOES;
+            (some || images >= BATCHES * go).then_some(start)
+        };
+        let start = |seconds: Nanos| latest.at.saturating_sub(seconds * SECOND);
+        let found = (1..WIDEST).map(start).find_map(enough);
+        found.unwrap_or_else(|| start(WIDEST))
+    }
+
+    /// Since when the latest knob change shows, if anything came out since then.
+    fn settled(&self) -> Option<Nanos> {
+        let latest = self.latest()?;
+        let settled = latest.changes.last()?.at + SETTLED;
+        let before = self.kept().find(|snapshot| snapshot.at >= settled)?;
+        (before.items.predicted < latest.items.predicted).then_some(settled)
     }
 
     /// The window from the first snapshot to the latest.
@@ -203,10 +277,14 @@ impl History {
 
     /// The window from the snapshot nearest to `start` to the latest.
     fn back_to(&self, start: Nanos) -> Option<Window<'_>> {
+        Some(Window::between(self.nearest(start)?, self.latest()?))
+    }
+
+    /// The snapshot nearest to `start`, the latest apart.
+    fn nearest(&self, start: Nanos) -> Option<&Snapshot> {
         let latest = self.latest()?;
-        let kept = self.older.iter().chain(&self.recent).filter(|from| from.at < latest.at);
-        let from = kept.min_by_key(|from| from.at.abs_diff(start))?;
-        Some(Window::between(from, latest))
+        let kept = self.kept().filter(|from| from.at < latest.at);
+        kept.min_by_key(|from| from.at.abs_diff(start))
     }
 
     /// The last `span` of a series in `columns` equal columns, oldest first; `None` is a gap.
@@ -316,140 +394,4 @@ impl Grid {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::profile::snapshot::Items;
-
-    const TICK: Nanos = SECOND / 10;
-
-    /// A snapshot after `tick` samples of a run that predicts 100 images a second.
-    fn snapshot(tick: u64, epoch: u32) -> Snapshot {
-        Snapshot {
-            at: tick * TICK,
-            epoch,
-            items: Items { predicted: tick * 10, ..Items::default() },
-            ..Snapshot::empty()
-        }
-    }
-
-    fn history(ticks: impl IntoIterator<Item = u64>) -> History {
-        let mut history = History::default();
-        ticks.into_iter().for_each(|tick| history.push(Arc::new(snapshot(tick, 0))));
-        history
-    }
-
-    fn seconds(history: &History, length: Length) -> f64 {
-        history.window(length).unwrap().seconds()
-    }
-
-    #[test]
-    fn windows_have_the_length_asked_for_or_what_there_is() {
-        let long = history(0..1000);
-        assert!((seconds(&long, Length::Second) - 1.0).abs() < 1e-9);
-        assert!((seconds(&long, Length::FiveSeconds) - 5.0).abs() < 0.31);
-        assert!((seconds(&long, Length::HalfMinute) - 30.0).abs() < 0.31);
-        assert!((long.whole().unwrap().seconds() - 99.9).abs() < 1e-9);
-        let short = history(0..3);
-        assert!((seconds(&short, Length::HalfMinute) - 0.2).abs() < 1e-9);
-        assert!(history(0..1).window(Length::Second).is_none());
-        assert!(history([]).latest().is_none());
-    }
-
-    #[test]
-    fn a_change_starts_its_own_window() {
-        let mut history = history(0..100);
-        assert!((seconds(&history, Length::SinceChange) - 9.9).abs() < 1e-9);
-        (100..120).for_each(|tick| history.push(Arc::new(snapshot(tick, 1))));
-        assert!((seconds(&history, Length::SinceChange) - 1.9).abs() < 1e-9);
-    }
-
-    #[test]
-    fn nothing_grows() {
-        let mut history = History::default();
-        // A thousand samples a second for a while, then the usual ten.
-        for at in (0..20_000).map(|i| i * 1_000_000).chain((201..9000).map(|i| i * TICK)) {
-            history.push(Arc::new(Snapshot { at, ..snapshot(0, 0) }));
-            assert!(
-                history.recent.len() <= MOST_SNAPSHOTS && history.older.len() <= MOST_SNAPSHOTS
-            );
-            assert!(history.points.len() <= MOST_POINTS);
-        }
-        assert!(history.older.len() + history.recent.len() < 150);
-    }
-
-    #[test]
-    fn a_missed_stretch_is_a_gap_and_a_late_sample_is_none() {
-        let mut history = history((0..98).chain(160..200));
-        let columns = history.columns(Series::Throughput, 20, 20 * SECOND);
-        let drawn: String = columns.iter().map(|c| if c.is_some() { '#' } else { ' ' }).collect();
-        assert_eq!(drawn, "##########      ####");
-        let second = columns[5].unwrap();
-        assert!((second - 100.0).abs() < 1e-6, "{second}");
-        // Columns narrower than the distance of samples have no holes.
-        history.push(Arc::new(snapshot(200, 0)));
-        let fine = history.columns(Series::Throughput, 40, 2 * SECOND);
-        assert!(fine.iter().all(Option::is_some), "{fine:?}");
-    }
-
-    #[test]
-    fn a_chart_moves_by_whole_columns() {
-        let mut history = history(0..300);
-        let before = history.columns(Series::Throughput, 30, 15 * SECOND);
-        history.push(Arc::new(snapshot(300, 0)));
-        let after = history.columns(Series::Throughput, 30, 15 * SECOND);
-        assert_eq!(before[1..], after[..29]);
-    }
-
-    #[test]
-    fn another_run_starts_anew() {
-        let mut history = history(0..100);
-        history.push(Arc::new(snapshot(3, 0)));
-        assert!(history.window(Length::HalfMinute).is_none());
-        assert_eq!(history.points.len(), 1);
-    }
-
-    #[test]
-    fn changes_fall_into_the_columns_of_their_time() {
-        let mut history = history(0..100);
-        let change = |at| KnobChange {
-            at,
-            epoch: 1,
-            knob: "infer.batch".into(),
-            from: "8".into(),
-            to: "16".into(),
-        };
-        let mut last = snapshot(100, 1);
-        last.changes = Arc::new(vec![change(SECOND / 2), change(19 * SECOND / 2)]);
-        history.push(Arc::new(last));
-        let columns = |n: usize, span| -> Vec<usize> {
-            history.marks(n, span).into_iter().map(|(column, _)| column).collect()
-        };
-        assert_eq!(columns(11, 11 * SECOND), [0, 9]);
-        assert_eq!(columns(5, 5 * SECOND), [3], "the older one has left the chart");
-        assert_eq!(history.columns(Series::Throughput, 0, SECOND), []);
-    }
-
-    #[test]
-    fn the_past_of_what_snapshots_hold_can_be_told_by_columns() {
-        let long = history(0..1000);
-        for columns in [7, 60, 200] {
-            let windows = long.column_windows(columns, 60 * SECOND);
-            assert_eq!(windows.len(), columns);
-            for window in windows {
-                let rate = window.unwrap().throughput().unwrap();
-                assert!((rate - 100.0).abs() < 1e-6, "{rate} in one of {columns}");
-            }
-        }
-        let young = history(0..200);
-        let young = young.column_windows(60, 60 * SECOND);
-        assert_eq!(young.iter().filter(|window| window.is_some()).count(), 20);
-        let torn = history((0..300).chain(400..500));
-        let torn = torn.column_windows(60, 60 * SECOND);
-        let drawn: String = torn.iter().map(|c| if c.is_some() { '#' } else { ' ' }).collect();
-        assert_eq!(
-            drawn.trim_start(),
-            format!("{}{}{}", "#".repeat(30), " ".repeat(10), "#".repeat(10))
-        );
-        assert_eq!(history([]).column_windows(3, SECOND).len(), 3);
-    }
-}
+mod tests;

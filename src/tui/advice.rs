@@ -18,6 +18,9 @@ const POOL: &str = "preprocess.pool";
 /// From this share on, a device has no time left.
 const DEVICE_FULL: f64 = 0.9;
 
+/// From this share of the machine on, what other programs use is told.
+const OTHERS: f64 = 0.15;
+
 /// What to tell the person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
@@ -110,7 +113,12 @@ fn load(window: &Window<'_>) -> (String, String) {
 
 fn preprocess(window: &Window<'_>) -> (String, String) {
     let mut why = waits_for("loaded", window);
-    if let Some(starved) = starved(window, Stage::Infer) {
+    // Threads of infer take turns at a device: that each waits tells little of the device.
+    if window.to().run.engine.device {
+        if let Some(busy) = window.device_busy(Stage::Infer) {
+            why = format!("{why}, the device idles {}", share(Some(1.0 - busy)));
+        }
+    } else if let Some(starved) = starved(window, Stage::Infer) {
         why = format!("{why}, infer starves {}", share(Some(starved)));
     }
     let turn = more_threads(window, KnobId::PreprocessThreads).unwrap_or_else(|cpu| {
@@ -127,6 +135,10 @@ fn infer(window: &Window<'_>) -> (String, String) {
         let busy = window.device_busy(Stage::Infer);
         let why = format!("{waits}, the device is busy {}", share(busy));
         let turn = match busy {
+            // A larger batch makes no emulated device faster.
+            Some(busy) if busy >= DEVICE_FULL && emulated(window) => {
+                "the emulated device is at its limit".to_owned()
+            }
             Some(busy) if busy >= DEVICE_FULL => match next(window, KnobId::InferBatch) {
                 Some(more) => format!("the device is at its limit; try {more}"),
                 None => "the device is at its limit".to_owned(),
@@ -190,6 +202,9 @@ fn crowded(window: &Window<'_>, stage: Stage) -> Option<(String, String)> {
     let shares = ours.filter_map(|thread| window.thread(thread));
     let want: f64 = shares.map(|(_, shares)| shares.running + shares.runnable).sum();
     let why = format!("its threads wait {} for a CPU", share(Some(waits)));
+    if let Some(others) = others(window) {
+        return Some((why, others));
+    }
     if want <= cores as f64 {
         return Some((why, "other programs have the CPU".to_owned()));
     }
@@ -209,12 +224,28 @@ fn crowded(window: &Window<'_>, stage: Stage) -> Option<(String, String)> {
     Some((why, format!("the CPU is the limit: {lower}")))
 }
 
+/// Whether the engine only behaves like a device.
+fn emulated(window: &Window<'_>) -> bool {
+    window.to().label_of("engine") == Some(LabelWord::Emulated)
+        || window.to().run.engine.kind == "emulated"
+}
+
+/// How busy the machine is where other programs have a good part of it.
+fn others(window: &Window<'_>) -> Option<String> {
+    let (host, cpus) = (window.host_cpu()?, window.to().host?.cpus);
+    let others = host - window.process_cpu()? / f64::from(cpus.max(1));
+    let of = share(Some(others / host));
+    let busy = share(Some(host));
+    (others >= OTHERS).then(|| format!("the machine is {busy} busy, {of} of it other programs"))
+}
+
 /// "raise … 2 → 3" where there is a CPU to run one more on, or else why there is not.
 fn more_threads(window: &Window<'_>, id: KnobId) -> Result<String, String> {
     let host = window.host_cpu();
     let cores = window.to().run.cores;
     if host.is_some_and(|host| host >= CPU_FULL) {
-        return Err(format!("the CPU is the limit: the machine is {} busy", share(host)));
+        let busy = || format!("the CPU is the limit: the machine is {} busy", share(host));
+        return Err(others(window).unwrap_or_else(busy));
     }
     let threads = match window.to().knob(id) {
         KnobValue::Int(threads) => threads,

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use super::event::{Event, Pointer};
 use super::keymap::{self, Action, Place};
 use super::layout::{self, Layout};
-use super::screens::Screen;
+use super::screens::{Screen, help};
 use super::widgets::threads;
-use crate::pipeline::knobs::{Command, KNOBS, KnobError, KnobId, KnobValue, KnobValues};
+use crate::pipeline::knobs::{Command, KNOBS, KnobError, KnobId, KnobKind, KnobValue, KnobValues};
 use crate::profile::history::{History, Length};
 use crate::profile::snapshot::Snapshot;
 use crate::profile::window::Window;
@@ -59,6 +59,8 @@ pub struct App {
     /// The screen that is open.
     screen: Screen,
     help: bool,
+    /// Rows of the help scrolled off.
+    scrolled: u16,
     selected: usize,
     asked: [Option<Asked>; KNOBS.len()],
     entry: Option<Entry>,
@@ -77,6 +79,7 @@ impl Default for App {
             frozen: None,
             screen: Screen::default(),
             help: false,
+            scrolled: 0,
             // The knob that most runs turn first.
             selected: KnobId::PreprocessThreads as usize,
             asked: [None; KNOBS.len()],
@@ -139,7 +142,7 @@ impl App {
     /// Takes in a typed character, where a field is open.
     fn typed(&mut self, c: char) {
         if let Some(entry) = &mut self.entry {
-            entry.add(c);
+            entry.add(c, KNOBS[self.selected].kind);
         } else if self.place() == Place::Filter {
             self.threads.type_filter(c);
         }
@@ -176,7 +179,11 @@ impl App {
             Action::Fold => self.fold(false, page()),
             Action::FoldAll => self.fold(true, page()),
             Action::WholeRun => self.locks.toggle_whole(),
-            Action::Help => self.help = !self.help,
+            Action::Help => {
+                self.help = !self.help;
+                self.scrolled = 0;
+            }
+            Action::Scroll(by) => self.scroll(i16::from(by), area),
             Action::Close => self.close(),
             Action::Apply if self.place() == Place::Filter => self.threads.keep_filter(),
             Action::Apply => return self.apply(),
@@ -204,7 +211,11 @@ impl App {
             Pointer::Drag => self.held.map_or(Effect::None, |id| self.set_at(id, at, &layout)),
             Pointer::WheelUp | Pointer::WheelDown => {
                 let up = pointer == Pointer::WheelUp;
-                if self.help || self.entry.is_some() {
+                if self.help {
+                    self.scroll(if up { -3 } else { 3 }, area);
+                    return Effect::None;
+                }
+                if self.entry.is_some() {
                     return Effect::None;
                 }
                 if let Some(knob) = layout.knob_at(at) {
@@ -288,6 +299,12 @@ impl App {
         Effect::Send(Command::Set(id, value))
     }
 
+    /// Scrolls the help, no further than there is any.
+    fn scroll(&mut self, by: i16, area: Rect) {
+        let most = help::hidden(self, area);
+        self.scrolled = self.scrolled.min(most).saturating_add_signed(by).min(most);
+    }
+
     fn toggle_pause(&mut self) {
         self.frozen = match self.frozen {
             Some(_) => None,
@@ -349,6 +366,11 @@ impl App {
         self.help
     }
 
+    /// Rows of the help that are scrolled off its top.
+    pub const fn scrolled(&self) -> u16 {
+        self.scrolled
+    }
+
     /// Whether the view is frozen.
     pub const fn paused(&self) -> bool {
         self.frozen.is_some()
@@ -372,6 +394,11 @@ impl App {
     /// The window that the numbers speak of.
     pub fn window(&self) -> Option<Window<'_>> {
         self.history().window(self.length)
+    }
+
+    /// What that window is called: by the time that it spans.
+    pub fn length_name(&self) -> String {
+        self.history().length_name(self.length)
     }
 
     /// Its chosen length.
@@ -413,7 +440,14 @@ impl App {
 }
 
 impl Entry {
-    fn add(&mut self, c: char) {
+    fn add(&mut self, c: char, kind: KnobKind) {
+        let number = matches!(kind, KnobKind::Int { .. } | KnobKind::Millis { .. });
+        if number && !c.is_control() && !(c.is_ascii_digit() || ".- ".contains(c)) {
+            // `q` among them: here it is a letter, and leaves nothing.
+            self.error =
+                Some(format!("`{c}` is no digit: type a number, or Esc to leave it as it is"));
+            return;
+        }
         if !c.is_control() && self.text.chars().count() < LONGEST_ENTRY {
             self.text.push(c);
             self.error = None;

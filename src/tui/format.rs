@@ -76,6 +76,7 @@ pub fn percent(share: Option<f64>) -> String {
 pub fn millis(ms: Option<f64>) -> String {
     match ms {
         None => MISSING.to_owned(),
+        Some(v) if v > 0.0 && v < 0.005 => "<0.01".to_owned(),
         Some(v) if v < 9.995 => format!("{v:.2}"),
         Some(v) if v < 99.95 => format!("{v:.1}"),
         Some(v) => thousands(v.round() as u64),
@@ -131,6 +132,37 @@ pub fn fit(text: &str, width: usize) -> String {
         kept.push('…');
     }
     kept
+}
+
+/// A sentence in at most `width` cells: without its last clauses where they have no room, or else cut
+/// between two words.
+pub fn clauses(text: &str, width: usize) -> String {
+    use unicode_width::UnicodeWidthStr;
+    let mut kept = text;
+    while kept.width() > width {
+        // A list after a colon goes as a whole.
+        let Some(end) = ["; ", ": ", ", "].iter().find_map(|mark| kept.rfind(mark)) else { break };
+        kept = &kept[..end];
+    }
+    while kept.width() + usize::from(kept.len() < text.len()) > width {
+        let Some(end) = kept.rfind(' ') else { return fit(kept, width) };
+        kept = &kept[..end];
+        if kept.width() < width {
+            return format!("{kept}…");
+        }
+    }
+    kept.to_owned()
+}
+
+/// The unit of a value: `1 thread`, `2 threads`.
+pub fn unit_of(value: &str, unit: &'static str) -> &'static str {
+    match (value, unit) {
+        ("1", "reads") => "read",
+        ("1", "images") => "image",
+        ("1", "threads") => "thread",
+        ("1", "batches") => "batch",
+        _ => unit,
+    }
 }
 
 /// Like [`fit`], but the end is kept: what tells paths apart.
@@ -196,6 +228,18 @@ mod tests {
         assert_eq!(length(None), MISSING);
         let rates = [0.0, 0.43, 9.96, 999.4, 12_480.0, 99_960.0, 2.5e6].map(compact);
         assert_eq!(rates, ["0", "0.4", "10", "999", "12.5k", "100k", "2.5M"]);
+    }
+
+    #[test]
+    fn sentences_lose_clauses_and_then_words_but_no_letters() {
+        let text = "work waits for it 99% of the time, the device idles 5%";
+        assert_eq!(clauses(text, 60), text);
+        assert_eq!(clauses(text, 40), "work waits for it 99% of the time");
+        assert_eq!(clauses("workers that run: decode, resize", 25), "workers that run");
+        assert_eq!(clauses(text, 12), "work waits…");
+        assert_eq!(clauses("unbroken", 5), "unbr…");
+        assert_eq!((unit_of("1", "batches"), unit_of("2", "batches")), ("batch", "batches"));
+        assert_eq!(millis(Some(0.001)), "<0.01");
     }
 
     #[test]

@@ -59,6 +59,8 @@ pub enum Action {
     WholeRun,
     /// Show or hide the help.
     Help,
+    /// Scroll the help by so many rows.
+    Scroll(i8),
     /// Close what is open on top.
     Close,
     /// Take the typed value.

@@ -130,12 +130,22 @@ pub fn run(
     let reader = reader.map_err(TuiError::NoTerminal)?;
     let result = drive(&mut live, fps, &inputs, &snapshots, control, &stop, &signals);
     over.store(true, Ordering::Relaxed);
-    drop(live);
     // It looks at `over` several times a second; a terminal that is gone must not hold us up.
     if result.is_ok() {
         let _ = reader.join();
+        drop_typed();
     }
+    drop(live);
     result
+}
+
+/// Throws away what was typed and not read, which the shell would take for its own.
+fn drop_typed() {
+    #[expect(unsafe_code, reason = "std cannot empty a terminal's input")]
+    // SAFETY: tcflush takes no pointer, and fails on what is no terminal.
+    unsafe {
+        libc::tcflush(libc::STDOUT_FILENO, libc::TCIFLUSH);
+    }
 }
 
 /// The loop itself, over any surface.

@@ -93,6 +93,22 @@ impl State {
         }
     }
 
+    /// The same in little room.
+    pub const fn short(self) -> &'static str {
+        match self {
+            Self::Running => "run",
+            Self::Runnable => "rdy",
+            Self::Wait(Wait::Lock) => "lock",
+            Self::Wait(Wait::Gpu) => "gpu",
+            Self::Wait(Wait::Io) => "io",
+            Self::Wait(Wait::Delay) => "dly",
+            Self::Wait(Wait::Backpressured) => "bp",
+            Self::Wait(Wait::Starved) => "stv",
+            Self::Wait(Wait::Parked) => "off",
+            Self::Other => "oth",
+        }
+    }
+
     /// Its glyph in a bar, and in ASCII.
     const fn glyphs(self) -> (&'static str, &'static str) {
         match self {
@@ -102,7 +118,7 @@ impl State {
             Self::Wait(Wait::Gpu) => ("▞", "g"),
             Self::Wait(Wait::Io) => ("≈", "i"),
             Self::Wait(Wait::Delay) => ("~", "~"),
-            Self::Wait(Wait::Backpressured) => ("▒", ">"),
+            Self::Wait(Wait::Backpressured) => ("▒", "%"),
             Self::Wait(Wait::Starved) => ("░", "."),
             Self::Wait(Wait::Parked) => ("·", "_"),
             Self::Other => ("╌", "?"),
@@ -158,8 +174,10 @@ const AMBER: Hue = Hue(215, Color::LightYellow);
 const RED: Hue = Hue(167, Color::LightRed);
 const CYAN: Hue = Hue(73, Color::Cyan);
 const VIOLET: Hue = Hue(140, Color::Magenta);
-const STEEL: Hue = Hue(67, Color::Blue);
-const BROWN: Hue = Hue(137, Color::LightMagenta);
+// Dark blue can hardly be seen on black.
+const STEEL: Hue = Hue(67, Color::Cyan);
+const SLATE: Hue = Hue(67, Color::DarkGray);
+const BROWN: Hue = Hue(137, Color::LightCyan);
 const GREY: Hue = Hue(245, Color::Gray);
 const FAINT: Hue = Hue(240, Color::DarkGray);
 
@@ -203,7 +221,7 @@ impl Theme {
                 State::Wait(Wait::Gpu) => fg(CYAN),
                 State::Wait(Wait::Io | Wait::Delay) => fg(BROWN),
                 State::Wait(Wait::Backpressured) => fg(VIOLET),
-                State::Wait(Wait::Starved) => fg(STEEL),
+                State::Wait(Wait::Starved) => fg(SLATE),
                 State::Wait(Wait::Parked) => fg(FAINT),
                 State::Other => fg(GREY),
             }),
@@ -227,21 +245,37 @@ impl Theme {
         if self.ascii { ascii } else { unicode }
     }
 
+    /// A sentence with its arrows as this theme writes them.
+    pub fn write(&self, text: &str) -> String {
+        if self.ascii { text.replace('→', "->") } else { text.to_owned() }
+    }
+
     /// The border of a panel.
     pub const fn border(&self) -> border::Set<'static> {
         if self.ascii {
             border::Set {
                 top_left: "+",
-                top_right: "+",
+                // Panels side by side share a line.
+                top_right: "-",
                 bottom_left: "+",
-                bottom_right: "+",
+                bottom_right: "-",
                 vertical_left: "|",
-                vertical_right: "|",
+                vertical_right: " ",
                 horizontal_top: "-",
                 horizontal_bottom: "-",
             }
         } else {
             border::ROUNDED
+        }
+    }
+
+    /// The border of what lies over the screen.
+    pub const fn cover(&self) -> border::Set<'static> {
+        let set = self.border();
+        if self.ascii {
+            border::Set { top_right: "+", bottom_right: "+", vertical_right: "|", ..set }
+        } else {
+            set
         }
     }
 

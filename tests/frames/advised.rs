@@ -34,7 +34,7 @@ fn a_starving_accelerator_calls_for_preprocess_threads() {
     let early = advise(&all[..200]);
     assert_eq!(early.stage, Some(Stage::Preprocess));
     assert_eq!(early.headline, "preprocess limits");
-    assert_eq!(early.why, "work waits for it 99% of the time, infer starves 78%");
+    assert_eq!(early.why, "work waits for it 99% of the time, the device idles 79%");
     assert_eq!(early.turn, "raise preprocess.threads 1 → 2");
 }
 
@@ -90,7 +90,15 @@ fn a_full_device_is_not_asked_for_more_than_it_has() {
     };
     let full = advise(&busy(0.99));
     assert_eq!(full.stage, Some(Stage::Infer));
-    assert!(full.turn.starts_with("the device is at its limit"), "{}", full.turn);
+    assert_eq!(full.turn, "the emulated device is at its limit");
+    let mut real = busy(0.99);
+    for snapshot in &mut real {
+        let snapshot = Arc::make_mut(snapshot);
+        snapshot.labels.clear();
+        Arc::make_mut(&mut snapshot.run).engine.kind = "rten".to_owned();
+    }
+    let real = advise(&real);
+    assert_eq!(real.turn, "the device is at its limit; try infer.batch 8 → 16");
     let idle = advise(&busy(0.5));
     assert!(idle.turn.starts_with("raise infer.threads 8 → 9"), "{}", idle.turn);
 }

@@ -84,12 +84,13 @@ fn selection_goes_round_and_takes_the_keys_along() {
 fn a_typed_value_is_taken_or_its_error_shown() {
     let mut driver = driver();
     driver.key(KeyCode::Enter);
-    driver.typed("q9");
+    driver.typed("q");
+    assert!(shown(&driver).contains("`q` is no digit"), "{}", shown(&driver));
+    driver.typed("999");
     driver.key(KeyCode::Enter);
-    assert!(shown(&driver).contains("`q9` is no value for preprocess.threads"));
+    assert!(shown(&driver).contains("`999` is no value for preprocess.threads"));
     assert_eq!(driver.effects(), []);
-    driver.key(KeyCode::Backspace);
-    driver.key(KeyCode::Backspace);
+    (0..3).for_each(|_| driver.key(KeyCode::Backspace));
     driver.typed("12");
     driver.key(KeyCode::Enter);
     assert_eq!(driver.effects(), [set(KnobId::PreprocessThreads, KnobValue::Int(12))]);
@@ -233,4 +234,43 @@ fn leaving_and_suspending_work_even_while_typing() {
     driver.key(KeyCode::Esc);
     driver.key(KeyCode::Char('q'));
     assert_eq!(driver.effects(), [Effect::Quit]);
+}
+
+#[test]
+fn a_queue_that_holds_more_than_it_may_is_draining() {
+    for size in [(80, 24), (120, 36)] {
+        let mut driver = Driver::new(size, &scenario::preprocess_limited().snapshots());
+        let mut next = Snapshot::clone(&obeyed(KnobId::QueueLoaded, KnobValue::Int(1)));
+        (next.queues[0].depth, next.queues[0].capacity) = (1325, 1);
+        driver.feed(&[Arc::new(next)]);
+        assert!(shown(&driver).contains("1325/1▼ draining"), "{}", shown(&driver));
+    }
+}
+
+#[test]
+fn a_frozen_view_names_the_way_out_and_its_window_at_any_size() {
+    for size in [(60, 16), (80, 24), (120, 36)] {
+        let mut driver = Driver::new(size, &scenario::preprocess_limited().snapshots());
+        driver.key(KeyCode::Char('p'));
+        driver.key(KeyCode::Char('w'));
+        let shown = shown(&driver);
+        let footer = shown.lines().last().unwrap_or_default();
+        assert!(footer.contains("p resume") && footer.contains("window 5 s"), "{footer}");
+        assert!(footer.contains("00:00:40"), "{footer}");
+    }
+}
+
+#[test]
+fn a_help_that_is_cut_says_so_and_scrolls_to_its_end() {
+    let mut driver = Driver::new((60, 16), &scenario::preprocess_limited().snapshots());
+    driver.key(KeyCode::Char('?'));
+    assert!(shown(&driver).contains("more ↓"), "{}", shown(&driver));
+    assert!(!shown(&driver).contains("parked"));
+    (0..9).for_each(|_| driver.key(KeyCode::PageDown));
+    assert!(shown(&driver).contains("parked") && !shown(&driver).contains("more ↓"));
+    driver.key(KeyCode::Up);
+    assert!(shown(&driver).contains("1 more ↓"), "{}", shown(&driver));
+    driver.key(KeyCode::Char('?'));
+    driver.key(KeyCode::Char('?'));
+    assert_eq!(driver.app.scrolled(), 0);
 }

@@ -12,9 +12,10 @@ fn state(driver: &mut Driver) -> String {
     let effects = driver.effects();
     let app = &driver.app;
     format!(
-        "{effects:?} {:?} {} {} {:?} {:?} {:?} {:?} {:?}",
+        "{effects:?} {:?} {} {} {} {:?} {:?} {:?} {:?} {:?}",
         app.screen(),
         app.help(),
+        app.scrolled(),
         app.paused(),
         app.length(),
         app.selected(),
@@ -51,7 +52,11 @@ fn every_key_in_the_keymap_does_something() {
                         driver.key(KeyCode::Char('/'));
                         driver.typed("p");
                     }
-                    Place::Help => driver.key(KeyCode::Char('?')),
+                    Place::Help => {
+                        driver.key(KeyCode::Char('?'));
+                        driver.size = (60, 16);
+                        driver.key(KeyCode::Down);
+                    }
                     Place::Typing => {
                         driver.key(KeyCode::Enter);
                         driver.typed("7");

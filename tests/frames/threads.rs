@@ -91,7 +91,7 @@ fn each_group_is_sorted_by_the_column_of_choice() {
 
 #[test]
 fn a_click_on_a_columns_name_sorts_by_it_and_another_reverses() {
-    let mut driver = driver((80, 24));
+    let mut driver = driver((200, 60));
     let place = |driver: &Driver, column| {
         let columns = layout(driver.area(), &driver.app).thread_columns;
         columns.into_iter().find(|placed| placed.column == column).unwrap().head

@@ -15,7 +15,11 @@ use crate::tui::screens::locks::rows::{self as lock_rows, Column as LockColumn, 
 use crate::tui::screens::threads::columns::Column;
 use crate::tui::screens::threads::rows::{self, Key, Row, Rows, Subject, groups};
 use crate::tui::table::{List, Sort};
+use crate::tui::theme::State;
+use crate::tui::widgets::{bar, threads};
 
+/// What is folded at first.
+const FOLDED: [Group; 2] = [Group::Stage(Stage::Load), Group::Runtime];
 /// The longest filter.
 const LONGEST_FILTER: usize = 32;
 
@@ -38,8 +42,8 @@ impl Default for ThreadsView {
             sort: Sort { by: Column::Name, reversed: false },
             filter: String::new(),
             typing: false,
-            // There may be hundreds of lanes.
-            folded: BTreeSet::from([Group::Stage(Stage::Load)]),
+            // There may be hundreds of lanes, and many threads beneath them.
+            folded: BTreeSet::from(FOLDED),
             list: List::default(),
             open: false,
         }
@@ -69,7 +73,7 @@ impl ThreadsView {
 
     /// Whether a group of threads is told in one row: then columns need room for ranges.
     pub fn ranges(&self) -> bool {
-        self.folded.iter().any(|&group| group != Group::Stage(Stage::Load))
+        self.folded.iter().any(|group| !FOLDED.contains(group))
     }
 
     /// Whether the selected thread's past is open.
@@ -148,6 +152,15 @@ impl LocksView {
 }
 
 impl App {
+    /// The states that threads were in over the last half minute, the largest share first.
+    pub fn drawn_states(&self) -> Vec<State> {
+        let Some(window) = self.history().window(Length::HalfMinute) else { return Vec::new() };
+        let ours = window.to().threads.iter().filter(|thread| thread.group != Group::Own);
+        let shares = ours.filter_map(|thread| window.thread(thread));
+        // One cell a percent.
+        threads::drawn(shares.map(|(_, shares)| bar::states(&shares)), 100)
+    }
+
     /// The state of the threads' screen.
     pub const fn threads(&self) -> &ThreadsView {
         &self.threads

@@ -50,6 +50,19 @@ pub const KEYMAP: &[Hint] = &[
         )],
     },
     Hint {
+        place: Place::Help,
+        keys: ("↑↓", "Up/Down"),
+        also: "k j  PgUp PgDn",
+        short: "scroll",
+        long: "scroll the help",
+        bindings: &[
+            bind!(Help, Action::Scroll(-1), [Key::code(KeyCode::Up), Key::char('k')]),
+            bind!(Help, Action::Scroll(1), [Key::code(KeyCode::Down), Key::char('j')]),
+            bind!(Help, Action::Scroll(-8), [Key::code(KeyCode::PageUp)]),
+            bind!(Help, Action::Scroll(8), [Key::code(KeyCode::PageDown)]),
+        ],
+    },
+    Hint {
         place: Place::Knobs,
         keys: ("←→", "Left/Right"),
         also: "h l  - +  click drag wheel",
@@ -269,7 +282,7 @@ pub const KEYMAP: &[Hint] = &[
         keys: ("w", "w"),
         also: "",
         short: "window",
-        long: "figures of the last 1 s, 5 s, 30 s, or since the last change",
+        long: "figures of 1 s+, 5 s, 30 s, or since change",
         bindings: &[bind!(Everywhere, Action::Window, [Key::char('w')])],
     },
     Hint {

@@ -32,7 +32,8 @@ pub fn inside(size: Size, area: Rect) -> Rect {
 pub(super) fn threads(layout: &mut Layout, body: Rect, app: &App) {
     layout.table = body;
     let inner = inside(layout.size, body);
-    let columns = threads::columns::columns(inner.width, app.threads().ranges());
+    let columns =
+        threads::columns::columns(inner.width, app.threads().ranges(), &app.drawn_states());
     layout.thread_columns = place(Rect { height: inner.height.min(1), ..inner }, columns);
     let height = inner.height.saturating_sub(2);
     layout.rows = Rect { y: inner.y + inner.height.min(1), height, ..inner };

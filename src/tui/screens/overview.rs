@@ -6,14 +6,13 @@
 //! ─ pipeline ── n ─ busy ────────── img/s ─ p50 / p95 ms ─ queue ───── depth ────────────────
 //!   load        8  ███▍┄┄┄┄┄  41%  15 100   2.10 /  4.02   ███████▍  212/256
 //! ▶ preprocess  2  ██████████ 100%  12 480   9.10 / 14.20  ▏┄┄┄┄┄┄┄    0/4     ◀ limits
-//! ▌ preprocess limits  work waits for it 98% of the time, infer starves 62%
+//! ▌ preprocess limits  work waits for it 98% of the time, the device idles 62%
 //! ▌ → raise preprocess.threads 2 → 3
 //! ─ knobs ─────────────── preprocess workers that run: decode, resize, normalise ────────────
 //! ```
 
 use ratatui::Frame;
 
-use crate::profile::history::Length;
 use crate::profile::limit::{Limit, limit};
 use crate::profile::snapshot::Phase;
 use crate::tui::advice::advice;
@@ -24,8 +23,8 @@ use crate::tui::widgets::{failures, knobs, machine, pipeline, plots, queues, thr
 
 /// Draws the overview.
 pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout) {
-    // What limits is always told of the last second, so that a turned knob shows at once.
-    let second = app.history().window(Length::Second);
+    // What limits is always told of the shortest window, so that a turned knob shows at once.
+    let second = app.history().verdict();
     let running = second.filter(|second| second.to().phase == Phase::Running);
     let limit = running.map_or(Limit::Measuring, |second| limit(&second));
     pipeline::render(frame, app, theme, layout, limit);

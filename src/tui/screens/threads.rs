@@ -28,6 +28,7 @@ use crate::profile::window::Window;
 use crate::tui::app::App;
 use crate::tui::format::{MISSING, fit};
 use crate::tui::layout::Layout;
+use crate::tui::table::Placed;
 use crate::tui::theme::{State, Theme};
 use crate::tui::widgets::bar::Stack;
 use crate::tui::widgets::{bar, heads, note, panel, threads};
@@ -69,7 +70,10 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout) 
         frame.render_widget(line, at);
     }
     let foot = Rect { y: inner.bottom() - 1, height: 1, ..inner };
-    frame.render_widget(Line::from(foot_line(app, &rows, theme, foot.width)), foot);
+    frame.render_widget(
+        Line::from(foot_line(app, &rows, theme, &layout.thread_columns, foot.width)),
+        foot,
+    );
 }
 
 /// The filter and how many passed it; while it is typed, with a cursor.
@@ -115,7 +119,13 @@ fn used(window: &Window<'_>) -> Option<f64> {
 }
 
 /// The glyphs of the states; where stages are folded, what their figures mean.
-fn foot_line(app: &App, rows: &Rows<'_>, theme: &Theme, width: u16) -> Vec<Span<'static>> {
+fn foot_line(
+    app: &App,
+    rows: &Rows<'_>,
+    theme: &Theme,
+    columns: &[Placed<Column>],
+    width: u16,
+) -> Vec<Span<'static>> {
     let folded = rows.rows.iter().any(|row| matches!(row, Row::Folded { .. }));
     let note = match (folded, app.threads().ranges()) {
         (true, true) => "folded: least/median/most   ",
@@ -123,13 +133,23 @@ fn foot_line(app: &App, rows: &Rows<'_>, theme: &Theme, width: u16) -> Vec<Span<
         (false, _) => "",
     };
     let mut spans = vec![Span::styled(format!(" {note}"), theme.text)];
-    spans.extend(threads::legend(theme, (width + 18).saturating_sub(note.len() as u16)));
+    let bars = columns.iter().find(|placed| placed.column == Column::States);
+    let bars = bars.map_or(0, |placed| placed.head.width);
+    let stacks = rows.rows.iter().flat_map(|row| match row {
+        Row::Folded { open, .. } => {
+            open.iter().filter_map(|member| member.figures.states).collect()
+        }
+        Row::Member(member) => member.figures.states.into_iter().collect(),
+        Row::Head { .. } => Vec::new(),
+    });
+    let room = usize::from(width).saturating_sub(note.len() + 2);
+    spans.extend(threads::legend(theme, room, &threads::drawn(stacks, bars)));
     spans
 }
 
 fn line(row: &Row<'_>, selected: bool, layout: &Layout, theme: &Theme) -> Vec<Span<'static>> {
     match row {
-        Row::Head { group, members } => head(*group, *members, selected, theme),
+        Row::Head { group, members, parked } => head(*group, (*members, *parked), selected, theme),
         Row::Folded { group, open, all } => folded(*group, open, *all, selected, layout, theme),
         Row::Member(member) => thread(member, selected, layout, theme),
     }
@@ -140,7 +160,12 @@ fn mark(selected: bool, theme: &Theme) -> Span<'static> {
     Span::styled(if selected { theme.pick("▌", ">") } else { " " }, theme.accent)
 }
 
-fn head(group: Group, members: usize, selected: bool, theme: &Theme) -> Vec<Span<'static>> {
+fn head(
+    group: Group,
+    (members, parked): (usize, usize),
+    selected: bool,
+    theme: &Theme,
+) -> Vec<Span<'static>> {
     let note = match group {
         Group::Stage(Stage::Load) => "a lane is one read in flight",
         Group::Stage(_) => "",
@@ -148,11 +173,17 @@ fn head(group: Group, members: usize, selected: bool, theme: &Theme) -> Vec<Span
         Group::Own => "its own, out of the totals",
         Group::Foreign => "a library's: CPU time only",
     };
-    let name = format!("{} {} ×{members}", theme.pick("▾", "-"), group_name(group));
+    let name = format!(
+        "{} {} ×{}",
+        theme.pick("▾", "-"),
+        group_name(group),
+        members - parked.min(members)
+    );
+    let parked = if parked > 0 { format!("  {parked} parked") } else { String::new() };
     vec![
         mark(selected, theme),
         Span::styled(name, theme.accent),
-        Span::styled(format!("  {note}"), theme.label),
+        Span::styled(format!("{parked}  {note}"), theme.label),
     ]
 }
 
@@ -168,6 +199,7 @@ fn folded(
     let mean = bar::mean(&stacks);
     let count = match open.len() {
         n if n == all => format!("×{n}"),
+        // Of these, so many are not parked.
         n => format!("{n}/{all}"),
     };
     let name = format!("{} {} {count}", theme.pick("▸", "+"), group_name(group));

@@ -177,7 +177,7 @@ pub fn marks(frame: &mut Frame<'_>, plot: Rect, marks: &[(usize, &KnobChange)], 
         if x >= free {
             continue;
         }
-        let value = format!("{} → {}", change.from, change.to);
+        let value = theme.write(&format!("{} → {}", change.from, change.to));
         let label = KnobId::by_name(&change.knob).map_or("", |id| id.spec().label);
         let texts = [format!("{} {value}", change.knob), format!("{label} {value}")];
         // Where neither fits, the line alone tells that something changed.

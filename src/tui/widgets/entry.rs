@@ -19,7 +19,7 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, area: Rect) {
     );
     frame.render_widget(Clear, area);
     let block = Block::bordered()
-        .border_set(theme.border())
+        .border_set(theme.cover())
         .border_style(theme.accent)
         .title_top(Line::styled(format!(" {} ", spec.name), theme.accent));
     let inner = block.inner(area);

@@ -13,7 +13,7 @@ use crate::tui::theme::Theme;
 /// Draws the footer.
 pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, row: Rect) {
     let mut room = usize::from(row.width);
-    let note = note(app, theme);
+    let note = note(app, theme, row.width);
     let note_width = note.width();
     room = room.saturating_sub(note_width);
     let mut spans = vec![Span::raw(" ")];
@@ -38,8 +38,15 @@ fn shown(app: &App, theme: &Theme, room: usize) -> Vec<(&'static str, &'static s
         let short = if pauses && app.paused() { "resume" } else { hint.short };
         (theme.pick(hint.keys.0, hint.keys.1), short)
     };
-    let needed =
-        |hint: &Hint| hint.bindings.iter().any(|b| matches!(b.action, Action::Help | Action::Quit));
+    // A frozen view can be released wherever there is room for a key.
+    let needed = |hint: &Hint| {
+        let needs = |action: Action| match action {
+            Action::Help | Action::Quit => true,
+            Action::Pause => app.paused(),
+            _ => false,
+        };
+        hint.bindings.iter().any(|b| needs(b.action))
+    };
     let mut left = room;
     let mut fits = |hint: &Hint| {
         let (keys, short) = text(hint);
@@ -59,15 +66,19 @@ fn shown(app: &App, theme: &Theme, room: usize) -> Vec<(&'static str, &'static s
 }
 
 /// At the right: what the numbers speak of, or that the view is frozen.
-fn note(app: &App, theme: &Theme) -> Line<'static> {
+fn note(app: &App, theme: &Theme, width: u16) -> Line<'static> {
+    let mut spans = vec![
+        Span::styled("window ", theme.label),
+        Span::styled(format!("{} ", app.length_name()), theme.value),
+    ];
     match app.snapshot() {
         Some(snapshot) if app.paused() => {
-            let text = format!(" view frozen at {} ", clock(snapshot.at));
-            Line::styled(text, theme.sign)
+            let words = if width < 100 { "frozen" } else { "view frozen at" };
+            let text = format!(" {words} {} ", clock(snapshot.at));
+            // The window may be changed while the view is frozen, so its name stays.
+            spans.extend([Span::styled(text, theme.sign)]);
+            Line::from(spans)
         }
-        _ => Line::from(vec![
-            Span::styled("window ", theme.label),
-            Span::styled(format!("{} ", app.length().name()), theme.value),
-        ]),
+        _ => Line::from(spans),
     }
 }

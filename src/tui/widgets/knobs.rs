@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use super::{bar, panel};
 use crate::pipeline::knobs::{KNOBS, KnobSpec};
 use crate::tui::app::App;
-use crate::tui::format::{MISSING, fit};
+use crate::tui::format::{MISSING, clauses, fit, unit_of};
 use crate::tui::layout::{KNOB_NAME, KNOB_VALUE, KnobRow, Layout};
 use crate::tui::theme::Theme;
 
@@ -23,13 +23,13 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout) 
         if area.height >= 3 && area.width > 8 {
             let row =
                 Rect { x: area.x + 2, y: area.bottom() - 1, width: area.width - 4, height: 1 };
-            let help = format!(" {} ", fit(help, usize::from(row.width).saturating_sub(2)));
+            let help = format!(" {} ", clauses(help, usize::from(row.width).saturating_sub(2)));
             let width = (help.width() as u16).min(row.width);
             frame.render_widget(Line::styled(help, theme.label), Rect { width, ..row });
         }
     } else {
         let room = usize::from(area.width).saturating_sub(title.len() + 9);
-        let right = vec![Span::styled(fit(help, room), theme.text)];
+        let right = vec![Span::styled(clauses(help, room), theme.text)];
         panel::panel(frame, theme, layout.size, area, &title, right);
     }
     for knob in &layout.knobs {
@@ -71,7 +71,8 @@ fn value(app: &App, spec: &'static KnobSpec, theme: &Theme) -> Vec<Span<'static>
         let text = if long.width() <= room + 1 { long } else { format!(" {value} …") };
         return vec![Span::styled(text, theme.notice)];
     }
-    let unit = if spec.unit.is_empty() || value == "unlimited" { "" } else { spec.unit };
+    let unit =
+        if spec.unit.is_empty() || value == "unlimited" { "" } else { unit_of(&value, spec.unit) };
     let unit = if value.width() + 1 + unit.width() > room { "" } else { unit };
     vec![
         Span::styled(format!(" {value}"), theme.value),

@@ -29,7 +29,7 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout, 
     let inner = panel::panel(frame, theme, layout.size, area, "machine", right);
     let mut lines = vec![cpu(app, theme, inner.width), used_memory(app, theme, inner.width)];
     lines.extend(gpus(app, theme));
-    lines.push(own(app, theme));
+    lines.push(own(app, theme, inner.width));
     let rest = usize::from(inner.height).saturating_sub(lines.len());
     let failed = failures::lines(&snapshot.items, theme, usize::from(inner.width), rest);
     lines.extend(failed);
@@ -92,16 +92,18 @@ fn gpus<'a>(app: &App, theme: &Theme) -> Vec<Line<'a>> {
     snapshot.gpus.iter().enumerate().map(gpu).collect()
 }
 
-fn own(app: &App, theme: &Theme) -> Line<'static> {
+fn own(app: &App, theme: &Theme, width: u16) -> Line<'static> {
     let own = app.window().and_then(|w| w.own_cpu());
     let own = own.map_or_else(|| MISSING.to_owned(), |own| format!("{:.1}%", own * 100.0));
     let sample = app.snapshot().map(|snapshot| snapshot.own);
     let rss = sample.and_then(|own| own.rss).map_or_else(|| MISSING.to_owned(), memory);
+    let unit = if width < 50 { " core" } else { " of a core" };
     let mut spans = vec![
-        label("pipetop", theme),
-        Span::styled(own, theme.value),
-        Span::styled(" of a core  ", theme.label),
+        label("process", theme),
         Span::styled(rss, theme.value),
+        Span::styled("  screen+sampler ", theme.label),
+        Span::styled(own, theme.value),
+        Span::styled(unit, theme.label),
     ];
     if let Some(missed) = sample.map(|own| own.samples_missed).filter(|&missed| missed > 0) {
         spans.push(Span::styled(format!("  {missed} samples missed"), theme.notice));

@@ -18,6 +18,9 @@ use crate::tui::theme::Theme;
 /// How far back the little histories of the queues reach.
 const SPAN: u64 = 30_000_000_000;
 
+/// From this width on a history has room for a word.
+const DRAINING: u16 = 9;
+
 /// Widths of the columns; 0 leaves a column out.
 struct Columns {
     name: u16,
@@ -38,13 +41,13 @@ impl Columns {
         let queue_name = if width >= 94 { 10 } else { 0 };
         let mut columns = Self {
             name: 11,
-            workers: 4,
+            workers: if width >= 78 { 4 } else { 3 },
             busy: 4,
             rate: 8,
             service,
             queue_name,
             queue: 4,
-            depth: 9,
+            depth: 10,
             history: 0,
             limits: 9,
         };
@@ -156,7 +159,7 @@ fn stage_row(
     });
     let name_style = if limits { theme.notice } else { theme.text };
     let workers = sample.map_or_else(|| MISSING.to_owned(), |s| s.workers.to_string());
-    let (mark, name) = (if limits { theme.pick("▶ ", "> ") } else { "  " }, stage.name());
+    let (mark, name) = (if limits { theme.pick("▶ ", "* ") } else { "  " }, stage.name());
     let mut spans = vec![
         Span::styled(mark, theme.notice),
         Span::styled(format!("{name:<width$}", width = usize::from(columns.name)), name_style),
@@ -184,6 +187,10 @@ fn stage_row(
     }
     spans.push(Span::raw("  "));
     spans.extend(queue(app.history(), snapshot, stage, columns, theme));
+    let draining = columns.history < DRAINING && draining(snapshot, stage);
+    if draining && !limits {
+        spans.push(Span::styled(" draining", theme.notice));
+    }
     if limits {
         spans.push(Span::styled(theme.pick(" ◀ limits", " < limits"), theme.notice));
     }
@@ -195,6 +202,13 @@ fn service(window: Option<Window<'_>>, stage: Stage, width: u16, theme: &Theme) 
     let quantile = |q| nanos(times.as_ref().and_then(|t| t.quantile(q)));
     let text = format!("{:>6} / {:>5}", quantile(0.5), quantile(0.95));
     Span::styled(format!("{:>width$}", text, width = usize::from(width)), theme.text)
+}
+
+/// Whether the queue behind a stage holds more than it has room for, since that was made less.
+fn draining(snapshot: &Snapshot, stage: Stage) -> bool {
+    let index = Stage::ALL.iter().position(|&s| s == stage);
+    let queue = index.and_then(|index| snapshot.queue(QUEUES.get(index)?));
+    queue.is_some_and(|queue| queue.depth > queue.capacity)
 }
 
 /// The queue behind a stage: name, fill, depth, history.
@@ -226,10 +240,17 @@ fn queue(
     spans.extend(bar::gauge(fill, columns.queue, theme.queue, theme));
     let capacity = format!("/{}", thousands(queue.capacity).replace(' ', ""));
     let width = usize::from(columns.depth).saturating_sub(capacity.len());
-    spans.push(Span::styled(format!("{:>width$}", queue.depth), theme.value));
+    let over = queue.depth > queue.capacity;
+    let style = if over { theme.notice } else { theme.value };
+    spans.push(Span::styled(format!("{:>width$}", queue.depth), style));
     spans.push(Span::styled(capacity, theme.label));
-    spans.push(Span::raw(" "));
+    // Its room was made less than what it holds.
+    spans.push(Span::styled(if over { theme.pick("▼", "v") } else { " " }, theme.notice));
     let cells = usize::from(columns.history);
+    if over && columns.history >= DRAINING {
+        spans.push(Span::styled(format!("{:<cells$}", " draining"), theme.notice));
+        return spans;
+    }
     let past = history.columns(Series::QueueFill(index), cells, SPAN);
     spans.extend(bar::sparkline(&past, theme.queue, theme));
     spans

@@ -25,7 +25,8 @@ pub fn throughput(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layo
     }
     let columns = usize::from(plot.width);
     let values = app.history().columns(Series::Throughput, columns, SPAN);
-    let top = chart::ceiling(highest(&values));
+    // The headline's figure has room on it too: a column is a mean of several.
+    let top = chart::ceiling(highest(&values).max(now.unwrap_or(0.0)));
     chart::axis(frame, inner, top, short_rate, theme);
     chart::area(frame, plot, &values, top, theme.area, theme);
     chart::marks(frame, plot, &app.history().marks(columns, SPAN), theme);

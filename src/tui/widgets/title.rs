@@ -16,6 +16,9 @@ use crate::tui::layout::{Layout, TAB_NAMES};
 use crate::tui::screens::Screen;
 use crate::tui::theme::Theme;
 
+/// What stands before the first of the latencies.
+const LATENCY: &str = "latency ";
+
 /// A figure with its name and unit.
 struct Figure {
     name: &'static str,
@@ -72,8 +75,21 @@ fn first_row(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout) {
 /// `photos/ → efficientnet_lite0 · rten on CPU`, the middle first to go.
 fn names(snapshot: &Snapshot, room: usize, theme: &Theme) -> Vec<Span<'static>> {
     let run = &snapshot.run;
-    let arrow = theme.pick(" → ", " > ");
+    let arrow = theme.pick(" → ", " -> ");
     let dot = theme.pick(" · ", " - ");
+    if run.engine.classes == 0 || run.engine.model == "none" {
+        // No model: the engine itself is all that there is.
+        let fixed = arrow.width() + run.engine.name.width();
+        let left = room.saturating_sub(fixed);
+        if left >= 4 {
+            return vec![
+                Span::styled(fit_end(&run.input.name, left), theme.text),
+                Span::styled(arrow, theme.label),
+                Span::styled(run.engine.name.clone(), theme.text),
+            ];
+        }
+        return vec![Span::styled(fit_end(&run.engine.name, room), theme.text)];
+    }
     let fixed = arrow.width() + run.engine.model.width();
     let engine = dot.width() + run.engine.name.width();
     let with_engine = fixed + engine + run.input.name.width().min(8) <= room;
@@ -142,21 +158,21 @@ fn figures(app: &App, snapshot: &Snapshot) -> Vec<Figure> {
     };
     let images = format!("{}{of}", thousands(items.predicted));
     let mut figures = vec![
-        figure("p50", quantile(0.5), "ms"),
+        figure("latency p50", quantile(0.5), "ms"),
         figure("p95", quantile(0.95), "ms"),
         figure("p99", quantile(0.99), "ms"),
         figure("read", megabytes(window.and_then(|w| w.bytes_per_second())), "MB/s"),
         Figure { name: "failed", value: thousands(failed), unit: "", alarm: failed > 0 },
         figure("host", host, "CPU"),
-        figure("images", images, ""),
-        figure("pipetop", own, "CPU"),
+        figure("predicted", images, ""),
+        figure("screen+sampler", own, "of a core"),
     ];
     if let Some(behind) = snapshot.items.behind.filter(|&behind| behind > 50_000_000) {
         let value = format!("{:.1}", behind as f64 / 1e9);
         figures.insert(3, Figure { name: "behind", value, unit: "s", alarm: true });
     }
     if let Some(rss) = snapshot.own.rss {
-        figures.push(figure("memory", memory(rss), ""));
+        figures.push(figure("process", memory(rss), "memory"));
     }
     figures
 }
@@ -170,9 +186,17 @@ fn one_row(frame: &mut Frame<'_>, app: &App, theme: &Theme, row: Rect) {
         Span::styled(format!(" {throughput:>7}"), theme.value),
         Span::styled(" img/s", theme.label),
     ];
-    let mut used = 14;
+    // With the word that the first of the latencies gets.
+    let mut used = 14 + LATENCY.len();
     let room = usize::from(row.width).saturating_sub(tags_width + 1);
     let mut figures = figures(app, snapshot);
+    for figure in &mut figures {
+        figure.name = figure.name.strip_prefix(LATENCY).unwrap_or(figure.name);
+        // One unit does for the three.
+        if ["p50", "p95"].contains(&figure.name) {
+            figure.unit = "";
+        }
+    }
     // Where little fits, failures and the tail of the latency come before the rest.
     figures.sort_by_key(|figure| match figure.name {
         "behind" => 0,
@@ -202,9 +226,11 @@ fn one_row(frame: &mut Frame<'_>, app: &App, theme: &Theme, row: Rect) {
     }
     let order = ["p50", "p95", "p99", "behind", "failed"];
     shown.sort_by_key(|figure| order.iter().position(|&name| name == figure.name).unwrap_or(9));
+    let mut latency = LATENCY;
     for figure in shown {
         let style = if figure.alarm { theme.alarm } else { theme.value };
-        spans.push(Span::styled(format!("  {} ", figure.name), theme.label));
+        let word = if least(figure.name) == 4 { std::mem::take(&mut latency) } else { "" };
+        spans.push(Span::styled(format!("  {word}{} ", figure.name), theme.label));
         spans.push(Span::styled(
             format!("{:>width$}", figure.value, width = least(figure.name)),
             style,
@@ -238,7 +264,8 @@ fn cards(frame: &mut Frame<'_>, app: &App, theme: &Theme, area: Rect, machine: b
     let unit = Rect { x: number.right() + 1, ..unit };
     let mut x = unit.right() + 2;
     for figure in figures(app, snapshot) {
-        let width = 10.max(figure.value.width() as u16 + figure.unit.len() as u16 + 3);
+        let text = figure.value.width().max(4) + figure.unit.len() + 3;
+        let width = 8.max(text.max(figure.name.len() + 2) as u16);
         if x + width > area.right() {
             break;
         }
@@ -260,7 +287,7 @@ fn cards(frame: &mut Frame<'_>, app: &App, theme: &Theme, area: Rect, machine: b
     } else {
         let note = match app.length() {
             Length::SinceChange => "figures since the last knob change".to_owned(),
-            length => format!("figures of the last {}", length.name()),
+            _ => format!("figures of the last {}", app.length_name()),
         };
         let end = snapshot.run.duration_s.map(|seconds| (seconds * 1e9) as u64);
         let end = end.map_or_else(String::new, |end| format!(" · the run ends at {}", clock(end)));

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 use super::panel;
 use crate::tui::advice::Advice;
 use crate::tui::app::App;
-use crate::tui::format::fit;
+use crate::tui::format::clauses;
 use crate::tui::layout::Layout;
 use crate::tui::theme::Theme;
 
@@ -21,23 +21,23 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout, 
     };
     let width = usize::from(inner.width);
     let style = if advice.stage.is_some() { theme.notice } else { theme.accent };
-    let edge = || Span::styled(theme.pick("▌ ", "| "), style);
+    // In ASCII the border does for an edge.
+    let plain = if layout.size.bordered() { "  " } else { "| " };
+    let edge = || Span::styled(theme.pick("▌ ", plain), style);
     let headline = advice.headline.as_str();
-    let why = format!("  {}", advice.why);
-    let first = Line::from(vec![
-        edge(),
-        Span::styled(headline, style),
-        Span::styled(fit(&why, width.saturating_sub(headline.width() + 2)), theme.text),
-    ]);
+    let room = width.saturating_sub(headline.width() + 4);
+    let why = format!("  {}", clauses(&theme.write(&advice.why), room));
+    let first =
+        Line::from(vec![edge(), Span::styled(headline, style), Span::styled(why, theme.text)]);
     let second = match app.refusal() {
         Some(refusal) => {
-            vec![edge(), Span::styled(fit(refusal, width.saturating_sub(2)), theme.alarm)]
+            vec![edge(), Span::styled(clauses(refusal, width.saturating_sub(2)), theme.alarm)]
         }
         None if advice.turn.is_empty() => vec![edge()],
         None => vec![
             edge(),
-            Span::styled(theme.pick("→ ", "> "), style),
-            Span::styled(fit(&advice.turn, width.saturating_sub(4)), theme.value),
+            Span::styled(theme.pick("→ ", "-> "), style),
+            Span::styled(clauses(&theme.write(&advice.turn), width.saturating_sub(5)), theme.value),
         ],
     };
     for (line, row) in [first, Line::from(second)].into_iter().zip(inner.rows()) {

@@ -33,7 +33,7 @@ pub fn render(
     let range = if whole {
         "waits of the whole run".to_owned()
     } else {
-        format!("waits of the window: {}", app.length().name())
+        format!("waits of the window: {}", app.length_name())
     };
     let right = vec![Span::styled(range, theme.label)];
     let inner = panel::panel(frame, theme, layout.size, area, &row.lock.name, right);

@@ -32,7 +32,7 @@ pub enum Column {
 /// Width of the names.
 const NAME: u16 = 18;
 /// The least width of the bars, and of those where there is room for more.
-const LEAST_BAR: (u16, u16) = (12, 18);
+const LEAST_BAR: (u16, u16, u16) = (11, 12, 18);
 /// From this width of a column on a range is written in it.
 const RANGE: usize = 13;
 
@@ -54,16 +54,35 @@ const FIGURES: [(Column, u16, u16); 13] = [
     (Column::Share(State::Wait(Wait::Gpu)), 6, 13),
 ];
 
-/// The columns that have room in `width`, with their widths; `ranges` where stages are folded.
-pub fn columns(width: u16, ranges: bool) -> Vec<(Column, u16)> {
-    let bar = if width < 100 { LEAST_BAR.0 } else { LEAST_BAR.1 };
+/// The columns that have room in `width`, with their widths; `ranges` where stages are folded. Shares
+/// of states in `drawn` (the largest first) have room before switches and cores, all others after.
+pub fn columns(width: u16, ranges: bool, drawn: &[State]) -> Vec<(Column, u16)> {
+    let bar = match width {
+        ..70 => LEAST_BAR.0,
+        70..100 => LEAST_BAR.1,
+        _ => LEAST_BAR.2,
+    };
     let mut left = width.saturating_sub(NAME + bar + 1);
     let mut figures = Vec::new();
-    for (column, plain, wide) in FIGURES {
-        let Some(rest) = left.checked_sub(if ranges { wide } else { plain }) else { break };
+    let place = |column: Column| FIGURES.iter().position(|&(c, ..)| c == column).unwrap_or(0);
+    let mut order = FIGURES;
+    order.sort_by_key(|&(column, ..)| match column {
+        Column::Cpu | Column::Images => (0, place(column)),
+        Column::Share(state) => match drawn.iter().position(|&s| s == state) {
+            Some(at) => (1, at),
+            None => (3, place(column)),
+        },
+        Column::LockName if !drawn.contains(&State::Wait(Wait::Lock)) => (3, place(column)),
+        // Which lock is worth more than switches, where it does not fill the row.
+        Column::LockName if width >= 100 => (1, place(column)),
+        _ => (2, place(column)),
+    });
+    for (column, plain, wide) in order {
+        let Some(rest) = left.checked_sub(if ranges { wide } else { plain }) else { continue };
         figures.push((column, if ranges { wide } else { plain }));
         left = rest;
     }
+    figures.sort_by_key(|&(column, _)| place(column));
     let mut columns = vec![(Column::Name, NAME), (Column::States, bar + left)];
     columns.append(&mut figures);
     columns
@@ -140,18 +159,18 @@ mod tests {
     fn the_columns_fill_the_width_and_the_most_telling_come_first() {
         for width in 0..250 {
             for ranges in [false, true] {
-                let columns = columns(width, ranges);
+                let columns = columns(width, ranges, &[]);
                 let total: u16 = columns.iter().map(|(_, width)| width).sum();
                 assert!(total < width.max(32), "{total} of {width}");
             }
         }
         let names = |width| {
-            columns(width, false).iter().map(|(column, _)| column.name()).collect::<Vec<_>>()
+            let drawn = [State::Wait(Wait::Starved), State::Runnable];
+            columns(width, false, &drawn).iter().map(|(c, _)| c.name()).collect::<Vec<_>>()
         };
-        assert_eq!(names(60)[2..], ["CPU", "lock", "runnable", "img/s"]);
-        assert_eq!(names(80)[6..], ["vol/s", "inv/s", "core"]);
-        assert!(names(118).contains(&"overlap") && names(118).contains(&"other"));
-        assert!(names(118).contains(&"waits for lock"));
+        assert_eq!(names(60)[2..], ["CPU", "img/s", "vol/s", "starved"]);
+        assert_eq!(names(80)[2..5], ["CPU", "runnable", "img/s"]);
+        assert!(names(118).contains(&"overlap") && names(118).contains(&"lock"));
     }
 
     #[test]

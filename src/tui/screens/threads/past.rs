@@ -95,7 +95,7 @@ fn figures(app: &App, subject: Subject<'_>, theme: &Theme, width: usize) -> Vec<
         Column::Core,
     ];
     let label = |text: &str| Span::styled(format!(" {text:<10}"), theme.label);
-    let mut lines = vec![Line::from(label(app.length().name()))];
+    let mut lines = vec![Line::from(label(&app.length_name()))];
     let mut used = 11;
     for column in shown {
         let value = column.write(figures.get(column));
@@ -170,6 +170,7 @@ fn over_time(frame: &mut Frame<'_>, app: &App, theme: &Theme, subject: Subject<'
     let plot = chart::plot(chart_area);
     let columns = usize::from(plot.width);
     let windows = app.history().column_windows(columns, SPAN);
+    let mut drawn = vec![State::Running];
     chart::axis(frame, chart_area, 1.0, |v| format!("{:.0}%", v * 100.0), theme);
     let measured = |thread: &ThreadSample| thread.waits.is_some();
     if let Subject::Thread(thread) = subject
@@ -195,6 +196,7 @@ fn over_time(frame: &mut Frame<'_>, app: &App, theme: &Theme, subject: Subject<'
             }
         });
         let stacks: Vec<_> = stacks.collect();
+        drawn = threads::drawn(stacks.iter().flatten().copied(), plot.height);
         stack::render(frame, plot, &stacks, theme);
     }
     chart::marks(frame, plot, &app.history().marks(columns, SPAN), theme);
@@ -204,7 +206,8 @@ fn over_time(frame: &mut Frame<'_>, app: &App, theme: &Theme, subject: Subject<'
     frame.render_widget(Line::styled("now", theme.label).right_aligned(), row);
     let foot = Rect { y: area.bottom() - 1, height: 1, ..area };
     let mut legend = vec![Span::raw(" ")];
-    legend.extend(threads::legend(theme, foot.width + 18));
+    let room = usize::from(foot.width).saturating_sub(2);
+    legend.extend(threads::legend(theme, room, &drawn));
     frame.render_widget(Line::from(legend), foot);
 }
 

@@ -147,6 +147,8 @@ pub enum Row<'a> {
         group: Group,
         /// How many are listed below.
         members: usize,
+        /// Of these, how many a knob has switched off.
+        parked: usize,
     },
     /// A group in one row.
     Folded {
@@ -252,7 +254,8 @@ pub fn rows<'a>(view: &ThreadsView, window: &Window<'a>, longer: &Window<'_>) ->
         } else {
             members.sort_by(|a, b| sort.order(a.figures.get(sort.by), b.figures.get(sort.by)));
         }
-        made.rows.push(Row::Head { group, members: all });
+        let parked = members.iter().filter(|member| member.parked()).count();
+        made.rows.push(Row::Head { group, members: all, parked });
         made.rows.extend(members.into_iter().map(|member| Row::Member(Box::new(member))));
     }
     made
