@@ -17,37 +17,34 @@ use super::state::{StateCell, Wait};
 
 /// All orders with up to three preemptions, which finds nearly every fault there is in small models.
 fn model(body: impl Fn() + Send + Sync + 'static) {
+    bounded(3, body);
+}
+
+fn bounded(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
     let mut builder = Builder::new();
-    builder.preemption_bound = Some(3);
+    builder.preemption_bound = Some(preemptions);
     builder.check(body);
 }
 
+/// The reader tries again up to sixteen times, so that three preemptions would take hours: one is
+/// enough to stop it, or the writer, between any two of their steps.
 #[test]
 fn loom_a_reading_is_of_one_moment() {
-    model(|| {
+    bounded(1, || {
         let cell = Arc::new(StateCell::new(1000));
-        let writer = thread::spawn({
+        let reader = thread::spawn({
             let cell = Arc::clone(&cell);
-            move || {
-                cell.enter(Some(Wait::Io), 1001);
-                cell.enter(Some(Wait::Gpu), 1011);
-                cell.enter(None, 1111);
-            }
+            move || cell.read(5000)
         });
-        let reading = cell.read(5000);
-        let [io, gpu] = [reading.waits[Wait::Io as usize], reading.waits[Wait::Gpu as usize]];
-        let seen = (reading.state, reading.work, io, gpu);
-        let moments = [
-            (None, 4000, 0, 0),
-            (Some(Wait::Io), 1, 3999, 0),
-            (Some(Wait::Gpu), 1, 10, 3989),
-            (None, 3890, 10, 100),
-        ];
+        cell.enter(Some(Wait::Io), 1001);
+        cell.enter(None, 1011);
+        let reading = reader.join().unwrap();
+        let seen = (reading.state, reading.work, reading.waits[Wait::Io as usize]);
+        let moments = [(None, 4000, 0), (Some(Wait::Io), 1, 3999), (None, 3990, 10)];
         // A reader that never found a moment of rest tells the closed intervals alone.
-        let closed = reading.state.is_none() && reading.work <= 1 && io <= 10 && gpu <= 100;
+        let closed = seen.0.is_none() && seen.1 <= 1 && seen.2 <= 10;
         assert!(moments.contains(&seen) || closed, "{seen:?}");
-        writer.join().unwrap();
-        assert_eq!(cell.read(5000).work, 3890);
+        assert_eq!(cell.read(5000).work, 3990);
     });
 }
 
@@ -148,14 +145,12 @@ fn loom_a_dismissed_worker_passes_its_wake_up_on() {
             move || queue.pop(|| true)
         });
         stay.store(false, Ordering::SeqCst);
+        // The one wake-up of this push may go to either.
         queue.push(7).unwrap();
+        assert_eq!(stayer.join().unwrap(), Popped::Item(7));
+        // Who is asleep when a limit falls is woken by whoever lowers it.
         queue.wake_all();
-        let left = leaver.join().unwrap();
-        if left == Popped::Item(7) {
-            // It took the item before it was dismissed: the stayer gets the next.
-            queue.push(8).unwrap();
-        }
-        assert!(matches!(stayer.join().unwrap(), Popped::Item(7 | 8)));
+        assert_eq!(leaver.join().unwrap(), Popped::Dismissed);
     });
 }
 
