@@ -449,7 +449,7 @@ type Glyph = (char, &'static str, fn(&ShareReport) -> f64);
 /// The characters of a bar, in their order in it: those of the screen.
 fn glyphs(ascii: bool) -> [Glyph; 9] {
     let [running, runnable, lock, gpu, io, pressed, starved, parked, other] =
-        if ascii { *b"#+xgi>._?" } else { [0; 9] };
+        if ascii { *b"#+xgi%._?" } else { [0; 9] };
     let pick = |ascii_glyph: u8, glyph: char| if ascii { ascii_glyph as char } else { glyph };
     [
         (pick(running, '█'), "running", |s| s.running),
