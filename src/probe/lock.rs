@@ -5,6 +5,7 @@
 
 mod condvar;
 mod mutex;
+mod open;
 mod rwlock;
 mod semaphore;
 #[cfg(test)]
@@ -15,8 +16,8 @@ pub use mutex::{Guard, Mutex};
 pub use rwlock::{ReadGuard, RwLock, WriteGuard};
 pub use semaphore::{Permit, Semaphore};
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
 
 use super::clock::{self, Nanos};
 use super::histogram::{Histogram, Recorder};
@@ -39,15 +40,12 @@ pub struct LockStats {
     /// Written by the holder alone, but for shared holders.
     acquisitions: AtomicU64,
     contended: AtomicU64,
-    wait: AtomicU64,
-    wait_max: AtomicU64,
-    waits: Recorder,
+    waits: open::Waits,
+    lengths: Recorder,
     hold_sampled: AtomicU64,
     hold_samples: AtomicU64,
     /// The kernel id of the holder, or 0.
     holder: AtomicI32,
-    /// When each wait that is not over began; only who waits takes this lock.
-    open: std::sync::Mutex<Vec<Nanos>>,
 }
 
 /// What a lock has seen so far.
@@ -83,13 +81,11 @@ impl LockStats {
             exact,
             acquisitions: AtomicU64::new(0),
             contended: AtomicU64::new(0),
-            wait: AtomicU64::new(0),
-            wait_max: AtomicU64::new(0),
-            waits: Recorder::default(),
+            waits: open::Waits::new(),
+            lengths: Recorder::default(),
             hold_sampled: AtomicU64::new(0),
             hold_samples: AtomicU64::new(0),
             holder: AtomicI32::new(0),
-            open: std::sync::Mutex::default(),
         }
     }
 
@@ -107,21 +103,18 @@ impl LockStats {
             (u128::from(sampled) * u128::from(acquisitions) / u128::from(samples)) as Nanos
         });
         let holder = self.holder.load(Ordering::Relaxed);
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        // Under the same lock as a wait's end, which moves its time from one side to the other.
-        let now = clock::now();
-        let waiting = open.iter().map(|&start| now.saturating_sub(start));
+        let waits = self.waits.read(clock::now);
         LockReading {
             name: self.name.clone(),
             acquisitions,
             contended: self.contended.load(Ordering::Relaxed),
-            wait: self.wait.load(Ordering::Relaxed) + waiting.clone().sum::<Nanos>(),
-            wait_max: waiting.fold(self.wait_max.load(Ordering::Relaxed), Nanos::max),
-            waits: self.waits.read(),
+            wait: waits.time,
+            wait_max: waits.longest,
+            waits: self.lengths.read(),
             hold,
             hold_exact: self.exact,
             holder: (holder != 0).then_some(holder),
-            waiters: open.len() as u32,
+            waiters: waits.open,
         }
     }
 
@@ -132,25 +125,6 @@ impl LockStats {
             self.hold_samples.fetch_add(1, Ordering::Relaxed);
         }
         self.holder.store(0, Ordering::Relaxed);
-    }
-
-    fn begin_wait(&self) -> Nanos {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let start = clock::now();
-        open.push(start);
-        self.contended.fetch_add(1, Ordering::Relaxed);
-        start
-    }
-
-    fn end_wait(&self, start: Nanos) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let time = clock::now().saturating_sub(start);
-        if let Some(mine) = open.iter().position(|&other| other == start) {
-            open.swap_remove(mine);
-        }
-        self.wait.fetch_add(time, Ordering::Relaxed);
-        self.wait_max.fetch_max(time, Ordering::Relaxed);
-        self.waits.record(time);
     }
 }
 
@@ -198,9 +172,10 @@ impl Account {
 
     fn wait_as<R>(&self, as_what: Wait, wait: impl FnOnce() -> R) -> R {
         let Some(stats) = &self.0 else { return wait() };
-        let start = stats.begin_wait();
+        stats.contended.fetch_add(1, Ordering::Relaxed);
+        let open = stats.waits.begin(clock::now(), kernel_id() as usize);
         let result = state::waiting_for(as_what, stats.id, wait);
-        stats.end_wait(start);
+        stats.lengths.record(stats.waits.end(&open, clock::now()));
         result
     }
 }
