@@ -3,8 +3,8 @@
 #
 #   scripts/ground-truth.sh PHOTOS [SECONDS] [MORE OPTIONS FOR PIPETOP…]
 #
-# Observers: /proc/PID/task/*/schedstat and status, pidstat -t (Debian: sysstat) and perf trace
-# -e futex (Debian: linux-perf; needs root). What is not there is said and left out. Exit code 1 where
+# Observers: /proc/PID/task/*/schedstat and status, pidstat -t (Debian: sysstat) and perf's record of
+# futex calls (Debian: linux-perf; needs root). What is not there is said and left out. Exit code 1 where
 # a pipeline thread's CPU differs by more than 1 percentage point, or its lock wait by more than 2 % of
 # the futex time; see docs/ground-truth.md.
 set -euo pipefail

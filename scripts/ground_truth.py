@@ -1,22 +1,22 @@
 """The work of ground-truth.sh: runs pipetop, watches it from outside, prints both sides.
 
 pipetop's figures are those of its report: of the window from the end of its warm-up to the stop. The
-run's id tells when it started, to a millisecond, so that /proc is read for the same window. pidstat
-and perf watch a window of their own inside it: a steady run is assumed, and a long one evens it out.
+run's id tells when it started, to a millisecond, so that /proc and perf's events are taken of the same
+window, the whole of which they watch: watching takes time from the threads, and with it changes how long
+they wait. pidstat alone has a window of its own inside it.
 """
 
 import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 
 CPU_LIMIT, LOCK_LIMIT = 0.01, 0.02
-# pidstat and perf begin so long after the start, and end so long before the end.
+# pidstat begins so long after the start, and ends so long before the end.
 LEAD, TAIL = 3.0, 1.5
 
 
@@ -65,46 +65,71 @@ def read_pidstat(process):
     return cpu
 
 
-def start_trace(pid, folder):
-    """perf's futex trace, or None with the reason printed."""
+EVENTS = "syscalls:sys_enter_futex,syscalls:sys_exit_futex"
+
+
+def tracer(folder):
+    """The command before pipetop's that records its futex calls; nothing, and the reason printed, if perf can't."""
     if not shutil.which("perf"):
         print("perf is not installed (Debian: linux-perf): no futex waits")
-        return None
-    probe = subprocess.run(["perf", "trace", "-e", "futex", "true"], capture_output=True, text=True)
+        return []
+    # On the clock that this program can read too, and with room for what a busy second brings.
+    command = ["perf", "record", "-q", "-k", "CLOCK_MONOTONIC", "-m", "8M", "-e", EVENTS, "-o", f"{folder}/perf.data"]
+    probe = subprocess.run([*command, "true"], capture_output=True, text=True)
     if probe.returncode:
-        print("perf trace does not work here:", (probe.stderr.strip() or "no reason given").splitlines()[0])
-        return None
-    command = ["perf", "trace", "-e", "futex", "-p", str(pid), "-o", f"{folder}/futex"]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        print("perf record does not work here:", (probe.stderr.strip() or "no reason given").splitlines()[0])
+        return []
+    return command
 
 
-def read_trace(folder):
-    """Shares of the traced time that threads waited in futexes by kernel id: in all, and for locks.
+def child_of(pid):
+    """The process that perf started, once there is one."""
+    for _ in range(500):
+        children = open(f"/proc/{pid}/task/{pid}/children").read().split()
+        if children and open(f"/proc/{children[0]}/comm").read().strip() != "perf":
+            return int(children[0])
+        time.sleep(0.01)
+    sys.exit("perf did not start pipetop")
+
+
+def read_trace(folder, first, length):
+    """Shares of a window that threads waited in futexes by kernel id: in all, and for locks.
 
     A mutex of the standard library waits while its word is 2 (locked, with waiters), which tells its
-    waits from those of conditions. Waits that began before the first event or go on after the last are
-    not in; each is a matter of milliseconds.
+    waits from those of conditions. A waiter that is woken and finds the lock taken again spins before it
+    calls once more: that time is in pipetop's wait and not in here.
     """
-    waited, locked, begun, last, lost = {}, {}, {}, 0.0, 0
-    event = re.compile(r"\s*([\d.]+) \(\s*([\d.]*)(?: ms)?\s*\): (.*)/(\d+) +(\S.*)")
-    for line in open(f"{folder}/futex"):
-        lost += "LOST" in line
+    to_monotonic = time.monotonic() - time.time()
+    begin, end = first + to_monotonic, first + to_monotonic + length
+    script = ["perf", "script", "-i", f"{folder}/perf.data", "--ns", "--show-lost-events", "-F", "tid,time,event,trace"]
+    event = re.compile(r"\s*(\d+)\s+([\d.]+):\s+syscalls:sys_(enter|exit)_futex:\s*(.*)")
+    call = re.compile(r"op: 0x(\w+), val: 0x(\w+)")
+    waited, locked, open_calls, lost = {}, {}, {}, False
+    within = lambda since, until: max(0.0, min(until, end) - max(since, begin))
+
+    def close(tid, until):
+        since, is_lock = open_calls.pop(tid)
+        waited[tid] = waited.get(tid, 0.0) + within(since, until)
+        if is_lock:
+            locked[tid] = locked.get(tid, 0.0) + within(since, until)
+
+    for line in subprocess.run(script, capture_output=True, text=True).stdout.splitlines():
+        lost |= "LOST" in line
         if not (found := event.match(line)):
             continue
-        moment, length, tid, call = float(found[1]), found[2], int(found[4]), found[5]
-        if moment > 1e12:
-            continue  # Before the first event: perf prints a negative time as a huge one.
-        last = max(last, moment)
-        if call.startswith("futex("):
-            begun[tid] = call
-        call = begun.get(tid, "")
-        if length and "op: WAIT" in call:
-            waited[tid] = waited.get(tid, 0.0) + float(length)
-            if "val: 2," in call:
-                locked[tid] = locked.get(tid, 0.0) + float(length)
+        tid, moment = int(found[1]), float(found[2])
+        if found[3] == "exit":
+            if tid in open_calls:
+                close(tid, moment)
+        else:
+            op, value = (int(text, 16) for text in call.search(found[4]).groups())
+            if op & 0x7F in (0, 9):  # FUTEX_WAIT, FUTEX_WAIT_BITSET
+                open_calls[tid] = (moment, value == 2)
+    for tid in list(open_calls):
+        close(tid, end)
     if lost:
         print("perf lost events: its waits are too short")
-    return {tid: (time / last, locked.get(tid, 0.0) / last) for tid, time in waited.items()}
+    return {tid: (total / length, locked.get(tid, 0.0) / length) for tid, total in waited.items()}
 
 
 def percent(value, width):
@@ -116,19 +141,17 @@ def main():
     folder = tempfile.mkdtemp()
     report_path = f"{folder}/report.json"
     command = [binary, photos, "--headless", "--no-config", "--duration", f"{seconds}s", "--json", report_path, *more]
-    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    samples, pidstat, trace, traced = [], None, None, False
+    trace = tracer(folder)
+    run = subprocess.Popen([*trace, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    pid = child_of(run.pid) if trace else run.pid
+    samples, pidstat = [], None
     began = time.time()
     while run.poll() is None:
         now = time.time() - began
         if now >= LEAD and pidstat is None:
-            pidstat = start_pidstat(run.pid, seconds - LEAD - TAIL) or ()
-            trace = start_trace(run.pid, folder)
-        if trace and not traced and now >= seconds - TAIL:
-            traced = True
-            trace.send_signal(signal.SIGINT)
+            pidstat = start_pidstat(pid, seconds - LEAD - TAIL) or ()
         try:
-            samples.append(observe(run.pid))
+            samples.append(observe(pid))
         except OSError:
             break
         time.sleep(0.05)
@@ -136,15 +159,12 @@ def main():
         sys.exit(f"pipetop ended with {run.returncode}")
     report = json.load(open(report_path))
     cpu_of_pidstat = read_pidstat(pidstat or None)
-    futex = None
-    if traced:
-        trace.wait()
-        futex = read_trace(folder)
-    shutil.rmtree(folder)
 
     start = int(report["run_id"].split("-")[0]) / 1e3
     window = report["window_s"]
     first = start + report["warmup_s"]
+    futex = read_trace(folder, first, window) if trace else None
+    shutil.rmtree(folder)
     print(f"pipetop {report['version']}, {report['host']['cores']} cores, engine {report['engine']['kind']}, "
           f"{report['throughput_img_s']:.1f} img/s over {window:.1f} s; knobs "
           f"{report['knobs'].get('preprocess.threads')} preprocess, lock {report['knobs'].get('preprocess.lock')}")

@@ -118,6 +118,7 @@ impl LockStats {
         }
     }
 
+    #[inline]
     fn released(&self, held_since: Option<Nanos>) {
         if let Some(since) = held_since {
             let held = clock::now().saturating_sub(since);
@@ -143,6 +144,7 @@ impl Account {
 
     /// Books an acquisition by the calling thread, which holds the lock alone; tells when the hold
     /// began, if it is to be timed.
+    #[inline]
     fn acquired(&self) -> Option<Nanos> {
         let stats = self.0.as_ref()?;
         // The holder alone writes: no read-modify-write needed.
@@ -153,12 +155,14 @@ impl Account {
     }
 
     /// Books an acquisition by one of several holders.
+    #[inline]
     fn shared(&self) {
         if let Some(stats) = &self.0 {
             stats.acquisitions.fetch_add(1, Ordering::Relaxed);
         }
     }
 
+    #[inline]
     fn released(&self, held_since: Option<Nanos>) {
         if let Some(stats) = &self.0 {
             stats.released(held_since);
@@ -184,6 +188,7 @@ thread_local! {
     static KERNEL_ID: i32 = os::thread_id();
 }
 
+#[inline]
 fn kernel_id() -> i32 {
     KERNEL_ID.with(|id| *id)
 }

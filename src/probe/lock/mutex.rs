@@ -28,6 +28,7 @@ impl<T> Mutex<T> {
     }
 
     /// Locks. A holder that panicked leaves the value as it was: callers keep it valid at each step.
+    #[inline]
     pub fn lock(&self) -> Guard<'_, T> {
         let inner = match self.inner.try_lock() {
             Ok(inner) => inner,
@@ -75,6 +76,7 @@ impl<T> std::ops::DerefMut for Guard<'_, T> {
 }
 
 impl<T> Drop for Guard<'_, T> {
+    #[inline]
     fn drop(&mut self) {
         if self.inner.is_some() {
             self.account.released(self.held_since);
