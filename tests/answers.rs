@@ -81,6 +81,24 @@ fn six_photos_get_the_right_answers() {
     }
 }
 
+/// Decoded no larger than needed, each pixel is within some levels, and close calls may go either way: what is
+/// clear stays clear.
+#[test]
+fn scaled_decoding_gives_the_same_answers() {
+    let paths: Vec<_> = answers().keys().map(|name| photo(name)).collect();
+    let (_, full) = run(&paths, 1000, IN_FULL);
+    let (_, scaled) = run(&paths, 5, Options::default());
+    for ((name, full), (_, scaled)) in full.iter().zip(&scaled) {
+        let (full, scaled) = (full.as_ref().unwrap(), scaled.as_ref().unwrap());
+        assert_eq!(scaled[0].class, full[0].class, "{name}");
+        for one in scaled {
+            let other = full.iter().find(|other| other.class == one.class).unwrap();
+            assert!((one.p - other.p).abs() <= 0.05, "{name}: {} for {}", one.p, other.p);
+        }
+        assert_ne!(scaled[0].p.to_bits(), full[0].p.to_bits(), "{name}: both ways are the same");
+    }
+}
+
 #[test]
 fn failures_keep_their_place_and_the_others_their_answers() {
     let folder = tempfile::tempdir().unwrap();

@@ -80,6 +80,8 @@ pub struct Preprocessor {
     max_pixels: u64,
     pixels: Vec<u8>,
     jpeg: JpegDecoder,
+    /// Whether the picture that was decoded last lies in planes in `jpeg`, not in `pixels`.
+    planes: bool,
     resizer: SquareResizer,
     normaliser: Normaliser,
 }
@@ -93,7 +95,8 @@ impl Preprocessor {
             short_side: spec.short_side.max(side),
             max_pixels,
             pixels: Vec::new(),
-            jpeg: JpegDecoder::new(),
+            jpeg: JpegDecoder::default(),
+            planes: false,
             resizer: SquareResizer::new(side),
             normaliser: Normaliser::new(spec.mean, spec.std),
         }
@@ -156,7 +159,8 @@ impl Preprocessor {
         Ok(())
     }
 
-    /// First step of [`run`](Self::run): the picture as stored, kept inside.
+    /// First step of [`run`](Self::run): the picture as stored, kept inside; of a JPEG that is decoded no larger
+    /// than needed, the planes of its components, for which `options` hold in the second step too.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -175,6 +179,14 @@ impl Preprocessor {
         header: &Header,
         options: Options,
     ) -> Result<(), ImageError> {
+        self.planes = false;
+        if header.jpeg.is_some() && options.scaled {
+            let target = (self.rect(header), self.side);
+            self.planes = self.jpeg.decode_scaled(bytes, target, options.filter);
+            if self.planes {
+                return Ok(());
+            }
+        }
         let wanted = header.width as usize * header.height as usize * 3;
         if self.pixels.len() > KEPT && wanted <= KEPT {
             self.pixels = Vec::new();
@@ -201,9 +213,19 @@ impl Preprocessor {
         let size = (header.width, header.height);
         let used = header.width as usize * header.height as usize * 3;
         guard::guard(|| {
-            let rect = resize::source_rect(size, header.orientation, self.short_side, self.side);
+            if self.planes {
+                self.jpeg.resize_scaled(self.resizer.square_mut(), self.side);
+                return Ok(());
+            }
+            let rect = self.rect(header);
             self.resizer.run(&self.pixels[..used], size, rect, options.filter)
         })
+    }
+
+    /// What the crop covers of the stored picture.
+    fn rect(&self, header: &Header) -> resize::Rect {
+        let size = (header.width, header.height);
+        resize::source_rect(size, header.orientation, self.short_side, self.side)
     }
 
     /// Third step: the crop that was made last to `out`, normalised and upright.

@@ -1,6 +1,7 @@
 mod damage;
 mod formats;
 mod geometry;
+mod scaled;
 
 use super::*;
 use image::{DynamicImage, RgbImage};
@@ -75,7 +76,7 @@ fn encoded(picture: impl Into<DynamicImage>, format: Format) -> Vec<u8> {
 }
 
 /// Mean and largest distance.
-fn distance(a: &[f32], b: &[f32]) -> (f32, f32) {
+pub(super) fn distance(a: &[f32], b: &[f32]) -> (f32, f32) {
     assert_eq!(a.len(), b.len());
     let differences = a.iter().zip(b).map(|(x, y)| (x - y).abs());
     let (sum, max) = differences.fold((0.0, 0.0_f32), |(sum, max), d| (sum + d, max.max(d)));

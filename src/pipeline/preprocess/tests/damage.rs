@@ -1,8 +1,12 @@
 use super::*;
 use proptest::prelude::*;
 
+/// What becomes of a file, whether it is decoded in full or not.
 fn reason(bytes: &[u8]) -> &'static str {
-    small(bytes).map_or_else(|error| error.reason(), |_| "fine")
+    let [scaled, full] = [Options::default(), in_full(Filter::Cubic)]
+        .map(|options| run(&SMALL, bytes, options).map_or_else(|error| error.reason(), |_| "fine"));
+    assert_eq!(scaled, full, "both ways come to the same");
+    scaled
 }
 
 #[test]
@@ -236,7 +240,8 @@ proptest! {
         let mut preprocessor = Preprocessor::new(&SMALL, 1_000_000);
         if let Ok(header) = preprocessor.header(&bytes) {
             let mut out = vec![0.0; SMALL.values()];
-            let _ = preprocessor.run(&bytes, &header, Options { scaled, ..Options::default() }, &mut out);
+            let options = Options { scaled, ..Options::default() };
+            let _ = preprocessor.run(&bytes, &header, options, &mut out);
         }
     }
 }

@@ -83,7 +83,7 @@ fn all_eight_orientations_give_the_upright_crop() {
     for value in 1..=8 {
         for big_endian in [true, false] {
             let bytes = with_segment(&plain, 0xe1, &exif(value, big_endian));
-            let ours = small(&bytes).unwrap();
+            let ours = run(&SMALL, &bytes, in_full(Filter::Cubic)).unwrap();
             let (mean, max) = distance(&ours, &the_long_way(&SMALL, &plain, value, cubic));
             assert!(mean < 0.1 && max <= 2.0, "orientation {value}: mean {mean}, max {max}");
             seen.push(ours);
@@ -95,7 +95,7 @@ fn all_eight_orientations_give_the_upright_crop() {
         }
     }
     let unknown = with_segment(&plain, 0xe1, &exif(9, true));
-    assert_eq!(small(&unknown).unwrap(), seen[0]);
+    assert_eq!(run(&SMALL, &unknown, in_full(Filter::Cubic)).unwrap(), seen[0]);
 }
 
 #[test]
