@@ -17,7 +17,7 @@
 use pipetop::commands::classify::{JsonWriter, Summary, classify, write_text};
 use pipetop::pipeline::decode::Prediction;
 use pipetop::pipeline::infer::{Engine, EngineChoice, ModelOptions, build_engine};
-use pipetop::pipeline::preprocess::MAX_PIXELS;
+use pipetop::pipeline::preprocess::{Filter, MAX_PIXELS, Options};
 use pipetop::pipeline::source::Source;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -40,13 +40,16 @@ fn answers() -> Answers {
     serde_json::from_str(&std::fs::read_to_string(photo("answers.json")).unwrap()).unwrap()
 }
 
+/// The conventional path, which gives the references' pixels.
+const IN_FULL: Options = Options { filter: Filter::Cubic, scaled: false };
+
 /// An image's name, and its best classes or the word for its failure.
 type Outcome = (String, Result<Vec<Prediction>, String>);
 
-fn run(paths: &[PathBuf], k: usize) -> (Summary, Vec<Outcome>) {
+fn run(paths: &[PathBuf], k: usize, options: Options) -> (Summary, Vec<Outcome>) {
     let source = Source::from_paths(paths, &[]).unwrap();
     let mut results = Vec::new();
-    let summary = classify(&*engine(), &source, k, MAX_PIXELS, &mut |name, result| {
+    let summary = classify(&*engine(), &source, k, MAX_PIXELS, options, &mut |name, result| {
         let result = result.map(<[_]>::to_vec).map_err(|error| error.reason().to_owned());
         results.push((name.to_owned(), result));
     });
@@ -58,7 +61,7 @@ fn six_photos_get_the_right_answers() {
     let answers = answers();
     assert_eq!(answers.len(), 6);
     let paths: Vec<_> = answers.keys().map(|name| photo(name)).collect();
-    let (summary, results) = run(&paths, 5);
+    let (summary, results) = run(&paths, 5, IN_FULL);
     assert_eq!(summary, Summary { predicted: 6, failed: 0 });
     let classes = engine().class_names();
     for ((photo, expected), (name, result)) in answers.iter().zip(results) {
@@ -78,6 +81,24 @@ fn six_photos_get_the_right_answers() {
     }
 }
 
+/// Decoded no larger than needed, each pixel is within some levels, and close calls may go either way: what is
+/// clear stays clear.
+#[test]
+fn scaled_decoding_gives_the_same_answers() {
+    let paths: Vec<_> = answers().keys().map(|name| photo(name)).collect();
+    let (_, full) = run(&paths, 1000, IN_FULL);
+    let (_, scaled) = run(&paths, 5, Options::default());
+    for ((name, full), (_, scaled)) in full.iter().zip(&scaled) {
+        let (full, scaled) = (full.as_ref().unwrap(), scaled.as_ref().unwrap());
+        assert_eq!(scaled[0].class, full[0].class, "{name}");
+        for one in scaled {
+            let other = full.iter().find(|other| other.class == one.class).unwrap();
+            assert!((one.p - other.p).abs() <= 0.05, "{name}: {} for {}", one.p, other.p);
+        }
+        assert_ne!(scaled[0].p.to_bits(), full[0].p.to_bits(), "{name}: both ways are the same");
+    }
+}
+
 #[test]
 fn failures_keep_their_place_and_the_others_their_answers() {
     let folder = tempfile::tempdir().unwrap();
@@ -88,7 +109,7 @@ fn failures_keep_their_place_and_the_others_their_answers() {
     std::fs::write(path("half.jpg"), &bytes[..bytes.len() / 2]).unwrap();
     let lake = photo("lake-sherburne_3.jpg");
     let paths = [path("notes.jpg"), otter, path("half.jpg"), path("missing.jpg"), lake];
-    let (summary, results) = run(&paths, 1);
+    let (summary, results) = run(&paths, 1, Options::default());
     assert_eq!(summary, Summary { predicted: 2, failed: 3 });
     let what: Vec<_> = results
         .iter()
@@ -105,7 +126,7 @@ fn failures_keep_their_place_and_the_others_their_answers() {
 fn more_images_than_a_chunk_stay_in_order() {
     let names = ["oakland-zoo-otters_0.jpg", "lake-sherburne_3.jpg", "no such file"];
     let paths: Vec<_> = (0..20).map(|index| photo(names[index % 3])).collect();
-    let (summary, results) = run(&paths, 1);
+    let (summary, results) = run(&paths, 1, Options::default());
     assert_eq!(summary, Summary { predicted: 14, failed: 6 });
     for (index, (_, result)) in results.iter().enumerate() {
         let class = result.as_ref().map(|top| top[0].class).ok();
@@ -123,10 +144,11 @@ fn results_are_written_for_people_and_as_json() {
     let (engine, mut text) = (engine(), Vec::new());
     let classes = engine.class_names();
     let mut json = JsonWriter::start(Vec::new(), &*engine).unwrap();
-    let summary = classify(&*engine, &source, 2, MAX_PIXELS, &mut |name, result| {
-        write_text(&mut text, name, result, &classes).unwrap();
-        json.image(name, result).unwrap();
-    });
+    let summary =
+        classify(&*engine, &source, 2, MAX_PIXELS, Options::default(), &mut |name, result| {
+            write_text(&mut text, name, result, &classes).unwrap();
+            json.image(name, result).unwrap();
+        });
     let json = json.finish(summary).unwrap();
 
     let text = String::from_utf8(text).unwrap();
@@ -153,10 +175,11 @@ fn an_engine_that_predicts_nothing_says_so() {
     let engine = build_engine(&EngineChoice::Null, &ModelOptions::default()).unwrap();
     let source = Source::from_paths(&[photo("tea-gardens_3.jpg")], &[]).unwrap();
     let mut text = Vec::new();
-    let summary = classify(&*engine, &source, 5, MAX_PIXELS, &mut |name, result| {
-        assert_eq!(result.unwrap(), []);
-        write_text(&mut text, name, result, &[]).unwrap();
-    });
+    let summary =
+        classify(&*engine, &source, 5, MAX_PIXELS, Options::default(), &mut |name, result| {
+            assert_eq!(result.unwrap(), []);
+            write_text(&mut text, name, result, &[]).unwrap();
+        });
     assert_eq!(summary, Summary { predicted: 1, failed: 0 });
     assert!(String::from_utf8(text).unwrap().contains("no prediction"));
 }
@@ -169,7 +192,7 @@ fn agreement_on_a_folder() {
     let answers: Answers =
         serde_json::from_str(&std::fs::read_to_string(answers).unwrap()).unwrap();
     let paths: Vec<_> = answers.keys().map(|name| photos.join(name)).collect();
-    let (_, results) = run(&paths, 1000);
+    let (_, results) = run(&paths, 1000, IN_FULL);
     let (mut right, mut sure, mut right_of_sure, mut distances) = (0, 0, 0, Vec::new());
     for ((photo, expected), (_, result)) in answers.iter().zip(results) {
         let top = result.unwrap_or_else(|reason| panic!("{photo}: {reason}"));

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use crate::pipeline::decode::{Prediction, top_k_into};
 use crate::pipeline::failure::{ImageError, Reason};
 use crate::pipeline::infer::{Engine, Output, Pixels, Ticket};
-use crate::pipeline::preprocess::{Filter, Preprocessor};
+use crate::pipeline::preprocess::{Options, Preprocessor};
 use crate::pipeline::source::{Entry, MAX_BYTES, Source, read_file};
 
 pub use command::run;
@@ -45,13 +45,14 @@ const CHUNK_VALUES: usize = 16 << 20;
 /// Predicts the `k` likeliest classes of each image and hands them to `sink` with the image's name, in
 /// order of input; a failed image's error instead. Images over `max_pixels` fail.
 ///
-/// Bicubic resizing; preprocessing uses rayon's global pool, the engine the calling thread. An engine
+/// Preprocessing uses rayon's global pool, the engine the calling thread. An engine
 /// that predicts nothing gives empty predictions.
 pub fn classify(
     engine: &dyn Engine,
     source: &Source,
     k: usize,
     max_pixels: u64,
+    options: Options,
     sink: &mut Sink<'_>,
 ) -> Summary {
     let values = engine.input().values();
@@ -61,7 +62,7 @@ pub fn classify(
     let mut top = Vec::new();
     for first in (0..source.len()).step_by(chunk) {
         let images = first..(first + chunk).min(source.len());
-        let prepared = preprocess(engine, source, images.clone(), max_pixels, &mut pixels);
+        let prepared = preprocess(engine, source, images.clone(), max_pixels, options, &mut pixels);
         let scores = infer(engine, &mut pixels, prepared.iter().filter(|r| r.is_ok()).count());
         let mut next = 0;
         for (index, prepared) in images.zip(prepared) {
@@ -85,6 +86,7 @@ fn preprocess(
     source: &Source,
     images: std::ops::Range<usize>,
     max_pixels: u64,
+    options: Options,
     pixels: &mut Vec<f32>,
 ) -> Vec<Result<(), ImageError>> {
     let values = engine.input().values();
@@ -102,7 +104,7 @@ fn preprocess(
                 }
             };
             let header = preprocessor.header(bytes)?;
-            preprocessor.run(bytes, &header, Filter::Cubic, slot)
+            preprocessor.run(bytes, &header, options, slot)
         })
         .collect();
     let mut good = 0;

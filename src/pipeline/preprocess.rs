@@ -53,6 +53,23 @@ pub struct Header {
     jpeg: Option<JpegHeader>,
 }
 
+/// How images are brought to the size that is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How pixels are resampled.
+    pub filter: Filter,
+    /// JPEGs are decoded no larger than the crop needs, and their planes resampled before they become RGB;
+    /// otherwise they are decoded in full, as all other formats are, and with [`Filter::Nearest`] in any case.
+    pub scaled: bool,
+}
+
+impl Default for Options {
+    /// Bicubic, scaled.
+    fn default() -> Self {
+        Self { filter: Filter::Cubic, scaled: true }
+    }
+}
+
 /// Decodes, resizes and normalises, one image after another; one for each worker.
 ///
 /// It owns the decoded pixels, the resizer's rows and the small picture, and reuses them; so does the decoder of
@@ -63,6 +80,8 @@ pub struct Preprocessor {
     max_pixels: u64,
     pixels: Vec<u8>,
     jpeg: JpegDecoder,
+    /// Whether the picture that was decoded last lies in planes in `jpeg`, not in `pixels`.
+    planes: bool,
     resizer: SquareResizer,
     normaliser: Normaliser,
 }
@@ -76,7 +95,8 @@ impl Preprocessor {
             short_side: spec.short_side.max(side),
             max_pixels,
             pixels: Vec::new(),
-            jpeg: JpegDecoder::new(),
+            jpeg: JpegDecoder::default(),
+            planes: false,
             resizer: SquareResizer::new(side),
             normaliser: Normaliser::new(spec.mean, spec.std),
         }
@@ -130,24 +150,43 @@ impl Preprocessor {
         &mut self,
         bytes: &[u8],
         header: &Header,
-        filter: Filter,
+        options: Options,
         out: &mut [f32],
     ) -> Result<(), ImageError> {
-        self.decode(bytes, header)?;
-        self.resize(header, filter)?;
+        self.decode(bytes, header, options)?;
+        self.resize(header, options)?;
         self.normalise(header, out);
         Ok(())
     }
 
-    /// First step of [`run`](Self::run): the picture as stored, kept inside.
+    /// First step of [`run`](Self::run): the picture as stored, kept inside; of a JPEG that is decoded no larger
+    /// than needed, the planes of its components, for which `options` hold in the second step too.
     ///
     /// # Errors
     /// As [`run`](Self::run).
-    pub fn decode(&mut self, bytes: &[u8], header: &Header) -> Result<(), ImageError> {
-        guard::guard(|| self.decode_unguarded(bytes, header))
+    pub fn decode(
+        &mut self,
+        bytes: &[u8],
+        header: &Header,
+        options: Options,
+    ) -> Result<(), ImageError> {
+        guard::guard(|| self.decode_unguarded(bytes, header, options))
     }
 
-    fn decode_unguarded(&mut self, bytes: &[u8], header: &Header) -> Result<(), ImageError> {
+    fn decode_unguarded(
+        &mut self,
+        bytes: &[u8],
+        header: &Header,
+        options: Options,
+    ) -> Result<(), ImageError> {
+        self.planes = false;
+        if header.jpeg.is_some() && options.scaled {
+            let target = (self.rect(header), self.side);
+            self.planes = self.jpeg.decode_scaled(bytes, target, options.filter);
+            if self.planes {
+                return Ok(());
+            }
+        }
         let wanted = header.width as usize * header.height as usize * 3;
         if self.pixels.len() > KEPT && wanted <= KEPT {
             self.pixels = Vec::new();
@@ -170,13 +209,23 @@ impl Preprocessor {
     ///
     /// # Errors
     /// `internal` where the resizer fails.
-    pub fn resize(&mut self, header: &Header, filter: Filter) -> Result<(), ImageError> {
+    pub fn resize(&mut self, header: &Header, options: Options) -> Result<(), ImageError> {
         let size = (header.width, header.height);
         let used = header.width as usize * header.height as usize * 3;
         guard::guard(|| {
-            let rect = resize::source_rect(size, header.orientation, self.short_side, self.side);
-            self.resizer.run(&self.pixels[..used], size, rect, filter)
+            if self.planes {
+                self.jpeg.resize_scaled(self.resizer.square_mut(), self.side);
+                return Ok(());
+            }
+            let rect = self.rect(header);
+            self.resizer.run(&self.pixels[..used], size, rect, options.filter)
         })
+    }
+
+    /// What the crop covers of the stored picture.
+    fn rect(&self, header: &Header) -> resize::Rect {
+        let size = (header.width, header.height);
+        resize::source_rect(size, header.orientation, self.short_side, self.side)
     }
 
     /// Third step: the crop that was made last to `out`, normalised and upright.

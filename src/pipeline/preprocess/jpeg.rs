@@ -1,33 +1,36 @@
 //! JPEG: a quick look at the header, and decoding into a buffer that is kept.
 //!
-//! There are two decoders: one of our own for plain files on CPUs with AVX2, which gives libjpeg's pixels, and
-//! `zune-jpeg` for all others. It rounds chroma up where libjpeg rounds by turns, so that its pixels are a fifth
-//! of a level off on average.
+//! There are three decoders. Of our own are one for plain files on CPUs with AVX2, which gives libjpeg's pixels
+//! ([`baseline`]), and one that decodes no larger than needed and resamples planes ([`scaled`]): they read a file
+//! by the same [`reader`]. All others are for `zune-jpeg` ([`general`]). It rounds chroma up where libjpeg rounds
+//! by turns, so that its pixels are a fifth of a level off on average.
 
 #[cfg(target_arch = "x86_64")]
 mod baseline;
-#[cfg(target_arch = "x86_64")]
 mod bits;
 #[cfg(target_arch = "x86_64")]
 mod colour;
-#[cfg(target_arch = "x86_64")]
 mod entropy;
-#[cfg(target_arch = "x86_64")]
 mod frame;
 mod general;
-#[cfg(target_arch = "x86_64")]
 mod huffman;
 #[cfg(target_arch = "x86_64")]
 mod idct;
+mod progressive;
+mod reader;
+mod scaled;
+mod sequential;
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "x86_64")]
 mod upsample;
-#[cfg(target_arch = "x86_64")]
 mod zigzag;
 
 use super::orientation::Orientation;
+use super::resize::{Filter, Rect};
 use crate::pipeline::failure::{ImageError, Reason};
+use reader::Reader;
+use scaled::Scaled;
 
 /// What the segments before the first scan say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,20 +133,16 @@ fn frame_of(code: u8, body: &[u8]) -> Result<(u32, u32, u8, bool), ImageError> {
     Ok((width, height, components, code == 0xc2))
 }
 
-/// Decodes JPEGs; keeps what its fast path needs from image to image.
+/// Decodes JPEGs; keeps what its own decoders need from image to image.
+#[derive(Default)]
 pub(super) struct JpegDecoder {
+    reader: Reader,
     #[cfg(target_arch = "x86_64")]
     baseline: baseline::Baseline,
+    scaled: Scaled,
 }
 
 impl JpegDecoder {
-    pub(super) fn new() -> Self {
-        Self {
-            #[cfg(target_arch = "x86_64")]
-            baseline: baseline::Baseline::new(),
-        }
-    }
-
     /// Decodes to RGB, 3 bytes a pixel, rows from the top, as stored.
     ///
     /// `pixels` holds exactly width × height × 3 bytes.
@@ -154,17 +153,53 @@ impl JpegDecoder {
         pixels: &mut [u8],
     ) -> Result<(), ImageError> {
         #[cfg(target_arch = "x86_64")]
-        if !header.progressive && header.components != 4 {
+        if header.components != 4 {
             let size = (header.width as usize, header.height as usize);
-            let done = self.baseline.decode(bytes, size, pixels);
-            if self.baseline.held() > super::KEPT {
-                self.baseline = baseline::Baseline::new();
-            }
+            let done = self.baseline.decode(&mut self.reader, bytes, size, pixels);
+            self.free_large_buffers();
             if done.is_some() {
                 return Ok(());
             }
         }
         general::decode(bytes, header, pixels)
+    }
+
+    /// Decodes as much as it takes to fill a square of `side` from `rect`, and keeps it for
+    /// [`resize_scaled`](Self::resize_scaled).
+    ///
+    /// Tells whether it did: not with [`Filter::Nearest`], which wants pixels, and not where the file is damaged or of
+    /// an unusual kind. [`decode`](Self::decode) then finds what is wrong.
+    pub(super) fn decode_scaled(
+        &mut self,
+        bytes: &[u8],
+        (rect, side): (Rect, u32),
+        filter: Filter,
+    ) -> bool {
+        let target = (rect, side as usize);
+        let done = self.scaled.decode(&mut self.reader, bytes, target, filter);
+        if done.is_none() {
+            self.free_large_buffers();
+        }
+        done.is_some()
+    }
+
+    /// Fills `square`, side × side × 3, RGB, as stored, from what was decoded last.
+    pub(super) fn resize_scaled(&mut self, square: &mut [u8], side: u32) {
+        self.scaled.resize(square, side as usize);
+    }
+
+    /// To be called where nothing decoded is waiting.
+    fn free_large_buffers(&mut self) {
+        if self.reader.held() > super::KEPT {
+            self.reader = Reader::default();
+        }
+        #[cfg(target_arch = "x86_64")]
+        if self.baseline.held() > super::KEPT {
+            self.baseline = baseline::Baseline::default();
+        }
+        if self.scaled.held() > super::KEPT {
+            self.scaled = Scaled::default();
+        }
     }
 }
 

@@ -179,6 +179,11 @@ impl SquareResizer {
         })
     }
 
+    /// The same, to be filled by others.
+    pub(super) fn square_mut(&mut self) -> &mut [u8] {
+        &mut self.square
+    }
+
     /// The result of the last run: RGB, side × side × 3.
     pub(super) fn square(&self) -> &[u8] {
         &self.square

@@ -1,6 +1,7 @@
 mod damage;
 mod formats;
 mod geometry;
+mod scaled;
 
 use super::*;
 use image::{DynamicImage, RgbImage};
@@ -18,16 +19,21 @@ const OTTER: &[u8] =
 const WREN: &[u8] =
     include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/canyon-wren_1.jpg"));
 
-fn run(spec: &InputSpec, bytes: &[u8], filter: Filter) -> Result<Vec<f32>, ImageError> {
+fn run(spec: &InputSpec, bytes: &[u8], options: Options) -> Result<Vec<f32>, ImageError> {
     let mut preprocessor = Preprocessor::new(spec, MAX_PIXELS);
     let header = preprocessor.header(bytes)?;
     let mut out = vec![f32::NAN; spec.values()];
-    preprocessor.run(bytes, &header, filter, &mut out)?;
+    preprocessor.run(bytes, &header, options, &mut out)?;
     Ok(out)
 }
 
 fn small(bytes: &[u8]) -> Result<Vec<f32>, ImageError> {
-    run(&SMALL, bytes, Filter::Cubic)
+    run(&SMALL, bytes, Options::default())
+}
+
+/// With the conventional path.
+fn in_full(filter: Filter) -> Options {
+    Options { filter, scaled: false }
 }
 
 /// Smooth and colourful, without symmetry.
@@ -70,7 +76,7 @@ fn encoded(picture: impl Into<DynamicImage>, format: Format) -> Vec<u8> {
 }
 
 /// Mean and largest distance.
-fn distance(a: &[f32], b: &[f32]) -> (f32, f32) {
+pub(super) fn distance(a: &[f32], b: &[f32]) -> (f32, f32) {
     assert_eq!(a.len(), b.len());
     let differences = a.iter().zip(b).map(|(x, y)| (x - y).abs());
     let (sum, max) = differences.fold((0.0, 0.0_f32), |(sum, max), d| (sum + d, max.max(d)));

@@ -1,5 +1,7 @@
 //! A scan's bytes without their stuffing, and the reservoir that bits are taken from.
 
+#![expect(clippy::inline_always, reason = "compiled for the instructions of whoever calls")]
+
 /// Zero bytes behind every restart interval, so that the reservoir loads whole words without looking.
 const TAIL: usize = 8;
 
@@ -12,11 +14,12 @@ pub(super) struct ScanBytes {
 }
 
 impl ScanBytes {
-    /// Takes the scan that begins `source`: up to its end, or the first marker that ends no interval.
+    /// Takes the scan that begins `source`: up to its end, or the first marker that ends no interval. Returns
+    /// the number of bytes.
     ///
     /// `None` where restart markers are out of turn (T.81, E.1.4).
-    #[target_feature(enable = "avx2")]
-    pub(super) fn take(&mut self, source: &[u8]) -> Option<()> {
+    #[inline(always)]
+    pub(super) fn take(&mut self, source: &[u8]) -> Option<usize> {
         let Self { bytes, intervals } = self;
         bytes.clear();
         intervals.clear();
@@ -47,7 +50,7 @@ impl ScanBytes {
         }
         intervals.push((start, bytes.len()));
         bytes.extend([0; TAIL]);
-        Some(())
+        Some(at)
     }
 
     /// Number of restart intervals.
@@ -68,7 +71,7 @@ impl ScanBytes {
 }
 
 /// Number of bytes before the first 0xff.
-#[target_feature(enable = "avx2")]
+#[inline(always)]
 fn without_ff(bytes: &[u8]) -> usize {
     let (chunks, _) = bytes.as_chunks::<32>();
     // A maximum of bytes becomes vector instructions, which a search does not.

@@ -1,7 +1,12 @@
 //! Huffman decoding of one block of a sequential scan (T.81, annex F.2.2).
 
+#![expect(clippy::inline_always, reason = "compiled for the instructions of whoever calls")]
+
 use super::bits::Bits;
-use super::huffman::{AcTable, DC_BITS, DcTable, PAIR_BITS, PAIR_END, PAIR_NONE, extend};
+use super::huffman::{
+    AcTable, DC_BITS, DcTable, PAIR_BITS, PAIR_END, PAIR_NONE, SKIP_BITS, SKIP_END, extend,
+};
+use super::zigzag::ZIGZAG;
 
 /// Coefficients of a block, not yet dequantised: 8 × vertical + horizontal frequency.
 #[derive(Clone, Copy)]
@@ -45,17 +50,48 @@ fn single(bits: u64, table: &AcTable, k: usize) -> Single {
     Single { length: u64::from(length + size), next: at + 1, at, value, end: false }
 }
 
-/// Decodes one block after the DC value `before`, which it replaces by its own.
-///
-/// Returns the highest zigzag index that may not be zero; `None` where the data are bad.
+/// Highest zigzag index whose frequencies are both below `n`.
+pub(super) fn last_needed(n: usize) -> u8 {
+    let within = |&at: &u8| usize::from(at / 8) < n && usize::from(at % 8) < n;
+    ZIGZAG.iter().rposition(within).unwrap_or(0) as u8
+}
+
+/// As [`block`], compiled for CPUs with AVX2 and BMI.
+#[cfg(target_arch = "x86_64")]
 // Not inlined: the loop wants every register for itself.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 #[inline(never)]
-pub(super) fn block(
+pub(super) fn block_fast<const SKIP: bool>(
     source: &mut Bits,
-    dc: &DcTable,
-    ac: &AcTable,
+    tables: (&DcTable, &AcTable),
     before: &mut i32,
+    wanted: u8,
+    block: &mut Block,
+) -> Option<u8> {
+    decode::<SKIP>(source, tables, before, wanted, block)
+}
+
+/// Decodes one block after the DC value `before`, which it replaces by its own. With `SKIP`, coefficients
+/// beyond zigzag index `wanted` may be left out.
+///
+/// Returns the highest zigzag index that may not be zero; `None` where the data are bad.
+#[inline(never)]
+pub(super) fn block<const SKIP: bool>(
+    source: &mut Bits,
+    tables: (&DcTable, &AcTable),
+    before: &mut i32,
+    wanted: u8,
+    block: &mut Block,
+) -> Option<u8> {
+    decode::<SKIP>(source, tables, before, wanted, block)
+}
+
+#[inline(always)]
+fn decode<const SKIP: bool>(
+    source: &mut Bits,
+    (dc, ac): (&DcTable, &AcTable),
+    before: &mut i32,
+    wanted: u8,
     block: &mut Block,
 ) -> Option<u8> {
     let mut bits = *source;
@@ -81,40 +117,73 @@ pub(super) fn block(
     block[0] = *before as i16;
     let mut k = 1;
     let last;
-    'block: loop {
-        bits.refill();
-        // No entry takes more than 25 bits, and the slow path no more than 31: one refill serves two.
-        for _ in 0..2 {
-            let entry = ac.pairs[(bits.peek() >> (64 - PAIR_BITS)) as usize];
-            let next = k + (entry >> 8 & 0xff) as usize;
-            if next >= 64 {
-                let found = single(bits.peek(), ac, k);
-                block[usize::from(ac.zigzag[found.at & 127] & 63)] = found.value;
-                bits.consume(found.length);
-                k = found.next;
-                if found.end || k >= 64 {
-                    last = k - 1;
+    'block: {
+        'wanted: while !SKIP || k <= usize::from(wanted) {
+            bits.refill();
+            // No entry takes more than 25 bits, and the slow path no more than 31: one refill serves two.
+            for _ in 0..2 {
+                let entry = ac.pairs[(bits.peek() >> (64 - PAIR_BITS)) as usize];
+                let next = k + (entry >> 8 & 0xff) as usize;
+                if next >= 64 {
+                    let found = single(bits.peek(), ac, k);
+                    block[usize::from(ac.zigzag[found.at & 127] & 63)] = found.value;
+                    bits.consume(found.length);
+                    k = found.next;
+                    if found.end || k >= 64 {
+                        last = k - 1;
+                        break 'block;
+                    }
+                    continue 'wanted;
+                }
+                // Bits of the last value beyond the index, if any.
+                let beyond = (bits.peek() << PAIR_BITS >> 1) >> (entry >> 24 & 63);
+                let value = (entry >> 48).wrapping_add(beyond) as i16;
+                let first = k + (entry >> 16 & 15) as usize;
+                block[usize::from(ac.zigzag[first & 127] & 63)] = (entry >> 32) as i16;
+                block[usize::from(ac.zigzag_before[next] & 63)] = value;
+                bits.consume(entry);
+                k = next;
+                if entry & PAIR_END != 0 {
+                    last = k - 1 - usize::from(entry & PAIR_NONE != 0);
                     break 'block;
                 }
-                continue 'block;
-            }
-            // Bits of the last value beyond the index, if any.
-            let beyond = (bits.peek() << PAIR_BITS >> 1) >> (entry >> 24 & 63);
-            let value = (entry >> 48).wrapping_add(beyond) as i16;
-            let first = k + (entry >> 16 & 15) as usize;
-            block[usize::from(ac.zigzag[first & 127] & 63)] = (entry >> 32) as i16;
-            block[usize::from(ac.zigzag_before[next] & 63)] = value;
-            bits.consume(entry);
-            k = next;
-            if entry & PAIR_END != 0 {
-                last = k - 1 - usize::from(entry & PAIR_NONE != 0);
-                break 'block;
             }
         }
+        last = k - 1;
+        k = pass_over(&mut bits, ac, k)?;
     }
     if k > 64 {
         return None;
     }
     *source = bits;
     Some(last as u8)
+}
+
+/// Passes over the rest of a block from index `k` on; returns the index behind it, over 64 where the data are
+/// bad.
+#[inline(always)]
+fn pass_over(bits: &mut Bits, ac: &AcTable, mut k: usize) -> Option<usize> {
+    let skip = ac.skip()?;
+    'rest: while k < 64 {
+        bits.refill();
+        for _ in 0..2 {
+            let entry = skip[(bits.peek() >> (64 - SKIP_BITS)) as usize];
+            let next = k + usize::from(entry >> 8 & 0x7f);
+            if next >= 64 {
+                let found = single(bits.peek(), ac, k);
+                bits.consume(found.length);
+                k = found.next;
+                if found.end {
+                    return Some(k);
+                }
+                continue 'rest;
+            }
+            bits.consume(u64::from(entry));
+            k = next;
+            if entry & SKIP_END != 0 {
+                return Some(k);
+            }
+        }
+    }
+    Some(k)
 }

@@ -1,113 +1,204 @@
-//! What the segments before a scan say, where they describe a plain sequential picture.
+//! What the segments before a scan say.
+//!
+//! Whatever breaks the rules ends in `None`: the general decoder then says what is wrong.
 
 use super::huffman::Codes;
+
+/// Most blocks of an MCU (T.81, B.2.3).
+pub(super) const MOST_BLOCKS: usize = 10;
 
 /// One colour component.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Component {
-    id: u8,
-    /// Horizontal and vertical sampling factors.
+    pub(super) id: u8,
+    /// Horizontal and vertical sampling factors, 1 to 4.
     pub(super) across: usize,
     pub(super) down: usize,
     /// Index of its quantisation table.
     quantisation: usize,
-    /// Index of its tables for DC and AC codes.
-    dc: usize,
-    ac: usize,
 }
 
-/// A sequential picture of 8 bits, grey or YCbCr with chroma at full or half size, in one scan.
+/// What the components' samples are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Colours {
+    Grey,
+    YCbCr,
+    Rgb,
+    /// Inverted, as Adobe writes it.
+    Cmyk,
+    /// The same with its first three components turned as RGB is turned to YCbCr.
+    Ycck,
+}
+
+/// One component's part in a scan.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Part {
+    /// Index of the component.
+    pub(super) component: usize,
+    /// Indices of its tables for DC and AC codes.
+    pub(super) dc: usize,
+    pub(super) ac: usize,
+}
+
+/// A scan's header.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Scan {
+    parts: [Part; 4],
+    count: usize,
+    /// First and last zigzag index.
+    pub(super) first: usize,
+    pub(super) last: usize,
+    /// Bits that earlier scans have left out, 0 where there was none, and that this one leaves out.
+    pub(super) high: u8,
+    pub(super) low: u8,
+}
+
+impl Scan {
+    pub(super) fn parts(&self) -> &[Part] {
+        &self.parts[..self.count]
+    }
+}
+
+/// What follows in a file.
+pub(super) enum Next {
+    /// A scan, and where its entropy-coded bytes begin.
+    Scan(Scan, usize),
+    /// The end of the image.
+    End,
+    /// The end of the bytes.
+    Cut,
+}
+
+/// A picture of 8-bit samples with Huffman codes, sequential or progressive.
+#[derive(Default)]
 pub(super) struct Frame {
     pub(super) width: usize,
     pub(super) height: usize,
-    components: [Component; 3],
+    pub(super) progressive: bool,
+    components: [Component; 4],
     count: usize,
+    /// The highest sampling factors.
+    most_across: usize,
+    most_down: usize,
     /// MCUs of a restart interval; 0 where there are none.
     pub(super) restart: usize,
     /// In zigzag order.
     quantisation: [Option<[u16; 64]>; 4],
     dc: [Option<Codes>; 4],
     ac: [Option<Codes>; 4],
+    /// Adobe's colour transform.
+    adobe: Option<u8>,
 }
 
 impl Frame {
-    /// Reads all segments up to the first scan; also returns where its entropy-coded bytes begin.
+    /// Reads segments from `at` up to the next scan or the end.
     ///
     /// `None` for any other kind of JPEG, and for one that breaks the rules.
-    pub(super) fn read(bytes: &[u8]) -> Option<(Self, usize)> {
-        let mut frame = Self {
-            width: 0,
-            height: 0,
-            components: [Component::default(); 3],
-            count: 0,
-            restart: 0,
-            quantisation: [None; 4],
-            dc: [None; 4],
-            ac: [None; 4],
-        };
-        let mut at = 2;
+    pub(super) fn next(&mut self, bytes: &[u8], mut at: usize) -> Option<Next> {
         loop {
             // Fill bytes may precede a marker, and careless writers leave padding between segments.
-            at += bytes.get(at..)?.iter().position(|&byte| byte == 0xff)?;
-            at += bytes[at..].iter().position(|&byte| byte != 0xff)?;
-            let code = bytes[at];
-            at += 1;
-            if matches!(code, 0x00 | 0x01 | 0xd0..=0xd8) {
-                continue;
+            let mut rest = bytes.get(at..)?.iter();
+            let code = rest.position(|&byte| byte == 0xff).and_then(|_| rest.find(|&&b| b != 0xff));
+            let Some(&code) = code else { return Some(Next::Cut) };
+            at = bytes.len() - rest.len();
+            match code {
+                0x00 | 0x01 | 0xd0..=0xd8 => continue,
+                0xd9 => return Some(Next::End),
+                _ => {}
             }
-            let length = word(bytes, at)?;
-            let body = bytes.get(at + 2..at + length)?;
+            let Some(length) = word(bytes, at) else { return Some(Next::Cut) };
+            if length < 2 {
+                return None;
+            }
+            let Some(body) = bytes.get(at + 2..at + length) else { return Some(Next::Cut) };
             at += length;
             match code {
-                0xc0 | 0xc1 => frame.size(body)?,
-                0xc2..=0xcf if code != 0xc4 => return None,
-                0xc4 => frame.huffman(body)?,
-                0xdb => frame.quantisation(body)?,
-                0xdd => frame.restart = word(body, 0)?,
-                // Adobe's transform 1 is YCbCr.
-                0xee if body.starts_with(b"Adobe") && body.get(11).is_some_and(|&t| t != 1) => {
-                    return None;
+                0xc0..=0xc2 => {
+                    self.size(body)?;
+                    self.progressive = code == 0xc2;
                 }
-                0xda => {
-                    frame.scan(body)?;
-                    return Some((frame, at));
-                }
-                0xd9 | 0xdc => return None,
+                0xc4 => self.huffman(body)?,
+                0xc3..=0xcf | 0xdc => return None,
+                0xdb => self.quantisation(body)?,
+                0xdd => self.restart = word(body, 0)?,
+                0xee if body.starts_with(b"Adobe") => self.adobe = body.get(11).copied(),
+                0xda => return Some(Next::Scan(self.scan(body)?, at)),
                 _ => {}
             }
         }
     }
 
-    /// The components: one, or Y, Cb, Cr.
+    /// The components: at least one once there was a scan.
     pub(super) fn components(&self) -> &[Component] {
         &self.components[..self.count]
     }
 
-    /// The luma's sampling factors, which are the highest.
+    /// The highest sampling factors.
     pub(super) fn sampling(&self) -> (usize, usize) {
-        (self.components[0].across, self.components[0].down)
+        (self.most_across, self.most_down)
     }
 
-    /// Number of MCUs in a row, and of their rows.
+    /// Number of MCUs of several components in a row, and of their rows.
     pub(super) fn mcus(&self) -> (usize, usize) {
         let (across, down) = self.sampling();
         (self.width.div_ceil(8 * across), self.height.div_ceil(8 * down))
     }
 
-    /// A component's quantisation table, in zigzag order.
+    /// Number of a component's blocks in a row, and of their rows, without what fills up MCUs.
+    pub(super) fn blocks(&self, component: &Component) -> (usize, usize) {
+        let (across, down) = self.sampling();
+        (
+            (self.width * component.across).div_ceil(8 * across),
+            (self.height * component.down).div_ceil(8 * down),
+        )
+    }
+
+    /// A component's quantisation table as it is now, in zigzag order.
     pub(super) fn quantisation_of(&self, component: &Component) -> Option<&[u16; 64]> {
         self.quantisation[component.quantisation].as_ref()
     }
 
-    /// A component's codes for DC and AC coefficients.
-    pub(super) fn codes_of(&self, component: &Component) -> Option<(&Codes, &Codes)> {
-        self.dc[component.dc].as_ref().zip(self.ac[component.ac].as_ref())
+    /// The codes for DC coefficients that are now at an index below 4.
+    pub(super) fn dc(&self, index: usize) -> Option<&Codes> {
+        self.dc[index].as_ref()
+    }
+
+    /// The codes for AC coefficients that are now at an index below 4.
+    pub(super) fn ac(&self, index: usize) -> Option<&Codes> {
+        self.ac[index].as_ref()
+    }
+
+    /// What the samples are: as Adobe's segment says, or else as the number and names of the components do.
+    pub(super) fn colours(&self) -> Option<Colours> {
+        let names = self.components.map(|component| component.id);
+        Some(match (self.count, self.adobe) {
+            (1, _) => Colours::Grey,
+            (3, Some(0)) => Colours::Rgb,
+            (3, None) if names[..3] == *b"RGB" => Colours::Rgb,
+            (3, None | Some(1)) => Colours::YCbCr,
+            (4, None | Some(0)) => Colours::Cmyk,
+            (4, Some(2)) => Colours::Ycck,
+            _ => return None,
+        })
+    }
+
+    /// Whether it is grey, or YCbCr with chroma at full or half size.
+    pub(super) fn is_ordinary(&self) -> bool {
+        let [luma, chroma @ ..] = self.components() else { return false };
+        match self.colours() {
+            Some(Colours::Grey) => true,
+            Some(Colours::YCbCr) => {
+                matches!((luma.across, luma.down), (1 | 2, 1 | 2))
+                    && chroma.iter().all(|c| (c.across, c.down) == (1, 1))
+            }
+            _ => false,
+        }
     }
 
     fn size(&mut self, body: &[u8]) -> Option<()> {
         let (&[precision, h1, h0, w1, w0, count], components) = body.split_first_chunk()?;
         let count = usize::from(count);
-        if self.count != 0 || precision != 8 || !matches!(count, 1 | 3) {
+        if self.count != 0 || precision != 8 || !matches!(count, 1 | 3 | 4) {
             return None;
         }
         self.height = usize::from(u16::from_be_bytes([h1, h0]));
@@ -118,30 +209,20 @@ impl Frame {
         let (components, _) = components.get(..3 * count)?.as_chunks::<3>();
         for (component, &[id, sampling, quantisation]) in self.components.iter_mut().zip(components)
         {
-            *component = Component {
-                id,
-                across: usize::from(sampling >> 4),
-                down: usize::from(sampling & 15),
-                quantisation: usize::from(quantisation),
-                dc: 0,
-                ac: 0,
-            };
-            if quantisation > 3 {
+            let (across, down) = (usize::from(sampling >> 4), usize::from(sampling & 15));
+            if !matches!((across, down), (1..=4, 1..=4)) || quantisation > 3 {
                 return None;
             }
+            *component = Component { id, across, down, quantisation: usize::from(quantisation) };
         }
         self.count = count;
         if count == 1 {
             // The only component of a scan is not interleaved: its sampling factors mean nothing.
             (self.components[0].across, self.components[0].down) = (1, 1);
-            return Some(());
         }
-        let [luma, blue, red] = &self.components;
-        let halved = matches!((luma.across, luma.down), (1 | 2, 1 | 2));
-        let chroma = [blue, red].iter().all(|c| (c.across, c.down) == (1, 1));
-        // Components of these names are no YCbCr, where nothing else says so.
-        let rgb = self.components.iter().map(|c| c.id).eq(*b"RGB");
-        (halved && chroma && !rgb).then_some(())
+        self.most_across = self.components().iter().map(|c| c.across).max()?;
+        self.most_down = self.components().iter().map(|c| c.down).max()?;
+        Some(())
     }
 
     fn huffman(&mut self, mut body: &[u8]) -> Option<()> {
@@ -187,21 +268,45 @@ impl Frame {
         Some(())
     }
 
-    fn scan(&mut self, body: &[u8]) -> Option<()> {
+    fn scan(&self, body: &[u8]) -> Option<Scan> {
         let (&count, rest) = body.split_first()?;
-        if self.count == 0 || usize::from(count) != self.count {
+        let mut scan = Scan { count: usize::from(count), ..Scan::default() };
+        if !(1..=self.count).contains(&scan.count) {
             return None;
         }
-        for (index, component) in self.components[..self.count].iter_mut().enumerate() {
+        let mut next = 0;
+        for (index, part) in scan.parts[..scan.count].iter_mut().enumerate() {
             let &[id, tables] = rest.get(2 * index..)?.first_chunk()?;
-            component.dc = usize::from(tables >> 4);
-            component.ac = usize::from(tables & 15);
-            if id != component.id || component.dc > 3 || component.ac > 3 {
+            // A scan's components come in the frame's order (T.81, B.2.3), hence none comes twice.
+            let found = self.components().get(next..)?.iter().position(|c| c.id == id)?;
+            *part = Part {
+                component: next + found,
+                dc: usize::from(tables >> 4),
+                ac: usize::from(tables & 15),
+            };
+            next += found + 1;
+            if part.dc > 3 || part.ac > 3 {
                 return None;
             }
         }
-        // All coefficients, all bits.
-        (rest.get(2 * self.count..)? == [0, 63, 0]).then_some(())
+        let &[first, last, bits] = rest.get(2 * scan.count..)? else { return None };
+        (scan.first, scan.last) = (usize::from(first), usize::from(last));
+        (scan.high, scan.low) = (bits >> 4, bits & 15);
+        let blocks = scan.parts().iter().map(|part| {
+            let component = &self.components[part.component];
+            component.across * component.down
+        });
+        if scan.count > 1 && blocks.sum::<usize>() > MOST_BLOCKS {
+            return None;
+        }
+        let sound = if self.progressive {
+            // DC alone, or AC of one component; refined by one bit at a time (T.81, G.1.1.1).
+            let bands = if first == 0 { last == 0 } else { scan.count == 1 && first <= last };
+            bands && last < 64 && scan.low < 14 && (scan.high == 0 || scan.high == scan.low + 1)
+        } else {
+            (first, last, bits) == (0, 63, 0)
+        };
+        sound.then_some(scan)
     }
 }
 

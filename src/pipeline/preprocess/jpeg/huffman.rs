@@ -9,6 +9,8 @@ use super::zigzag::ZIGZAG;
 pub(super) const PAIR_BITS: u32 = 10;
 /// Width of the index into [`DcTable`]'s entries.
 pub(super) const DC_BITS: u32 = 9;
+/// Width of the index into [`AcTable`]'s table for passing over.
+pub(super) const SKIP_BITS: u32 = 12;
 /// Width of the index into [`Symbols`].
 const SYMBOL_BITS: u32 = 9;
 
@@ -18,6 +20,9 @@ pub(super) const PAIR_END: u64 = 1 << 30;
 pub(super) const PAIR_NONE: u64 = 1 << 31;
 /// A pair entry for codes that it cannot hold: its index advance, which always leaves the block.
 const PAIR_SLOW: u64 = 64 << 8;
+
+/// The block ends behind a skip entry's coefficients.
+pub(super) const SKIP_END: u16 = 1 << 15;
 
 /// A table as the file has it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,7 +34,7 @@ pub(super) struct Codes {
 }
 
 /// Code to symbol: a table for short codes, limits for long ones.
-struct Symbols {
+pub(super) struct Symbols {
     /// `length | symbol << 8`; zero where the code is longer than [`SYMBOL_BITS`].
     direct: [u16; 1 << SYMBOL_BITS],
     /// The first 16 bits that lie beyond the codes of each length.
@@ -41,7 +46,7 @@ struct Symbols {
 
 impl Symbols {
     /// `codes` must fit into 16 bits.
-    fn new(codes: &Codes) -> Self {
+    pub(super) fn new(codes: &Codes) -> Self {
         let mut direct = [0; 1 << SYMBOL_BITS];
         let (mut limits, mut offsets) = ([0; 17], [0; 17]);
         let (mut code, mut index) = (0_u32, 0_u32);
@@ -65,7 +70,7 @@ impl Symbols {
 
     /// Code length and symbol at the top of `bits`; length 0 where the table has no such code.
     #[inline]
-    fn decode(&self, bits: u64) -> (u32, u8) {
+    pub(super) fn decode(&self, bits: u64) -> (u32, u8) {
         let entry = self.direct[(bits >> (64 - SYMBOL_BITS)) as usize];
         if entry == 0 {
             self.decode_long(bits)
@@ -153,6 +158,11 @@ pub(super) struct AcTable {
     /// [`PAIR_NONE`]; 32 to 47: the first value; 48 to 63: the last. An entry of one value has it as the
     /// last, which overwrites the first; one of none stores a zero where a zero is.
     pub(super) pairs: [u64; 1 << PAIR_BITS],
+    /// For coefficients that nobody wants: as many symbols as an index holds. Empty until
+    /// [`need_skip`](Self::need_skip).
+    ///
+    /// Bits 0 to 5: total length; 8 to 14: index advance, 64 where the slow path must run; [`SKIP_END`].
+    skip: Vec<u16>,
     /// Copies of the zigzag order, so that the decoding loop needs one base register for all tables:
     /// twice over, so that any index below 128 will do;
     pub(super) zigzag: [u8; 128],
@@ -168,6 +178,7 @@ impl AcTable {
             codes: *codes,
             symbols,
             pairs,
+            skip: Vec::new(),
             zigzag: std::array::from_fn(|k| ZIGZAG[k % 64]),
             zigzag_before: std::array::from_fn(|k| ZIGZAG[k.saturating_sub(1)]),
         }
@@ -178,11 +189,46 @@ impl AcTable {
         &self.codes
     }
 
+    /// Builds the table for passing over, which only some scans want.
+    pub(super) fn need_skip(&mut self) {
+        if self.skip.is_empty() {
+            self.skip = (0..1 << SKIP_BITS).map(|i| skip_entry(&self.symbols, i)).collect();
+        }
+    }
+
+    /// The table for passing over, if it was built.
+    pub(super) fn skip(&self) -> Option<&[u16; 1 << SKIP_BITS]> {
+        self.skip.first_chunk()
+    }
+
     /// Code length and symbol at the top of `bits`; length 0 where there is no such code.
     #[inline]
     pub(super) fn symbol(&self, bits: u64) -> (u32, u8) {
         self.symbols.decode(bits)
     }
+}
+
+fn skip_entry(symbols: &Symbols, index: u64) -> u16 {
+    let top = index << (64 - SKIP_BITS);
+    let (mut used, mut advance) = (0, 0);
+    while used < SKIP_BITS {
+        let (length, symbol) = symbols.decode(top << used);
+        if length == 0 || length > SKIP_BITS - used {
+            break;
+        }
+        if symbol == 0 {
+            return (used + length) as u16 | advance << 8 | SKIP_END;
+        }
+        let (run, size) = (u16::from(symbol >> 4), u32::from(symbol & 15));
+        // What leaves the block in any case, and symbols that do not occur in sequential files, are for the
+        // slow path.
+        if (size == 0 && run != 15) || advance + run + 1 > 63 {
+            break;
+        }
+        advance += run + 1;
+        used += length + size;
+    }
+    if used == 0 { 64 << 8 } else { used as u16 | advance << 8 }
 }
 
 fn pair_entry(symbols: &Symbols, index: u64) -> u64 {

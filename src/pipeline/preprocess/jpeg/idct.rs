@@ -22,6 +22,12 @@ use super::zigzag::ZIGZAG;
 #[repr(align(32))]
 pub(super) struct Steps([i16; 64]);
 
+impl Default for Steps {
+    fn default() -> Self {
+        Self([1; 64])
+    }
+}
+
 impl Steps {
     /// From a table in zigzag order.
     pub(super) fn new(zigzag: &[u16; 64]) -> Self {

@@ -1,18 +1,25 @@
 #![cfg(target_arch = "x86_64")]
 
-use super::baseline::{Baseline, runs_here};
+use super::baseline::Baseline;
 use super::general;
 use super::idct::{Steps, transform};
+use super::reader::{Reader, fast_here};
 use super::*;
 use crate::pipeline::preprocess::tests::{crc, jpeg_of, picture, raw_jpeg};
 use image::RgbImage;
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
 
+#[derive(Default)]
+struct Decoder {
+    reader: Reader,
+    baseline: Baseline,
+}
+
 /// The pixels, where the file is one for the fast decoder.
-fn ours(decoder: &mut Baseline, bytes: &[u8]) -> Option<Vec<u8>> {
+fn ours(decoder: &mut Decoder, bytes: &[u8]) -> Option<Vec<u8>> {
     let (width, height) = size(bytes);
     let mut pixels = vec![0; width * height * 3];
-    decoder.decode(bytes, (width, height), &mut pixels)?;
+    decoder.baseline.decode(&mut decoder.reader, bytes, (width, height), &mut pixels)?;
     Some(pixels)
 }
 
@@ -50,11 +57,11 @@ fn busy(width: u32, height: u32) -> RgbImage {
 
 #[test]
 fn pixels_are_libjpegs() {
-    if !runs_here() {
+    if !fast_here() {
         return;
     }
     // CRC-32 of the RGB bytes that Pillow 13 with libjpeg-turbo 3.2 decodes.
-    let mut decoder = Baseline::new();
+    let mut decoder = Decoder::default();
     for (name, expected) in [
         ("abstract-spiral_3", 0xc126_b2fb),
         ("canyon-wren_1", 0xcfee_7402),
@@ -68,6 +75,10 @@ fn pixels_are_libjpegs() {
         ("kinds/420", 0xb253_5059),
         ("kinds/grey", 0xba85_f27d),
         ("kinds/narrow", 0x0d3b_0200),
+        ("kinds/progressive-444", 0x811b_94ee),
+        ("kinds/progressive-422", 0xc562_e646),
+        ("kinds/progressive-420", 0x61a5_9cb9),
+        ("kinds/progressive-grey", 0x6172_cff0),
     ] {
         let path = format!("{}/tests/data/{name}.jpg", env!("CARGO_MANIFEST_DIR"));
         let pixels = ours(&mut decoder, &std::fs::read(path).unwrap()).unwrap();
@@ -77,10 +88,10 @@ fn pixels_are_libjpegs() {
 
 #[test]
 fn both_decoders_agree_within_what_rounding_explains() {
-    if !runs_here() {
+    if !fast_here() {
         return;
     }
-    let mut decoder = Baseline::new();
+    let mut decoder = Decoder::default();
     let sampled = |factor| move |e: &mut Encoder<&mut Vec<u8>>| e.set_sampling_factor(factor);
     for (width, height) in [
         (1, 1),
@@ -100,7 +111,16 @@ fn both_decoders_agree_within_what_rounding_explains() {
             let restarts = jpeg_of(&picture, |e| e.set_restart_interval(1));
             let luma: Vec<u8> = picture.pixels().map(|p| p[1]).collect();
             let grey = raw_jpeg(&luma, (width, height), ColorType::Luma, |_| {});
-            for (what, bytes) in [("4:4:4", full), ("restarts", restarts), ("grey", grey)] {
+            let progressive = jpeg_of(&picture, |e| e.set_progressive(true));
+            // The encoder writes a scan for each component then.
+            let scans = jpeg_of(&picture, |e| e.set_optimized_huffman_tables(true));
+            for (what, bytes) in [
+                ("4:4:4", full),
+                ("restarts", restarts),
+                ("grey", grey),
+                ("progressive", progressive),
+                ("separate scans", scans),
+            ] {
                 let pixels = ours(&mut decoder, &bytes).expect(what);
                 let (_, mean, max) = compare(&pixels, &theirs(&bytes));
                 assert!(mean < 0.3 && max <= 3, "{what} {width}×{height}: {mean}, {max}");
@@ -134,15 +154,12 @@ fn both_decoders_agree_within_what_rounding_explains() {
 
 #[test]
 fn other_kinds_are_left_to_the_general_decoder() {
-    let mut decoder = Baseline::new();
+    let mut decoder = Decoder::default();
     let plain = jpeg_of(&picture(61, 47), |_| {});
-    assert_eq!(ours(&mut decoder, &plain).is_some(), runs_here());
+    assert_eq!(ours(&mut decoder, &plain).is_some(), fast_here());
     let ink = [7; 40 * 30 * 4];
     let cases = [
-        ("progressive", jpeg_of(&picture(61, 47), |e| e.set_progressive(true))),
         ("4:1:1", jpeg_of(&picture(61, 47), |e| e.set_sampling_factor(SamplingFactor::F_4_1))),
-        // The encoder writes a scan for each component then.
-        ("separate scans", jpeg_of(&picture(61, 47), |e| e.set_optimized_huffman_tables(true))),
         ("CMYK", raw_jpeg(&ink, (40, 30), ColorType::Cmyk, |_| {})),
         ("cut", plain[..plain.len() - 20].to_vec()),
         ("Adobe RGB", [&plain[..2], b"\xff\xee\0\x0eAdobe\0\x64\0\0\0\0\0", &plain[2..]].concat()),
@@ -171,7 +188,7 @@ fn exact(block: &[i16; 64], at: (usize, usize)) -> f64 {
 
 #[test]
 fn the_transform_is_the_cosine_transform() {
-    if !runs_here() {
+    if !fast_here() {
         return;
     }
     let mut seed = 7_u32;

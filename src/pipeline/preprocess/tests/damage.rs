@@ -1,8 +1,12 @@
 use super::*;
 use proptest::prelude::*;
 
+/// What becomes of a file, whether it is decoded in full or not.
 fn reason(bytes: &[u8]) -> &'static str {
-    small(bytes).map_or_else(|error| error.reason(), |_| "fine")
+    let [scaled, full] = [Options::default(), in_full(Filter::Cubic)]
+        .map(|options| run(&SMALL, bytes, options).map_or_else(|error| error.reason(), |_| "fine"));
+    assert_eq!(scaled, full, "both ways come to the same");
+    scaled
 }
 
 #[test]
@@ -223,6 +227,7 @@ proptest! {
         hits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
         cut in any::<prop::sample::Index>(),
         keep in any::<bool>(),
+        scaled in any::<bool>(),
     ) {
         let mut bytes = originals().swap_remove(kind);
         for (at, value) in hits {
@@ -235,7 +240,8 @@ proptest! {
         let mut preprocessor = Preprocessor::new(&SMALL, 1_000_000);
         if let Ok(header) = preprocessor.header(&bytes) {
             let mut out = vec![0.0; SMALL.values()];
-            let _ = preprocessor.run(&bytes, &header, Filter::Cubic, &mut out);
+            let options = Options { scaled, ..Options::default() };
+            let _ = preprocessor.run(&bytes, &header, options, &mut out);
         }
     }
 }

@@ -80,8 +80,10 @@ fn all_kinds_of_jpeg_give_the_same_picture() {
     let picture = picture(90, 70);
     let expected = small(&encoded(picture.clone(), Format::Png)).unwrap();
     let near = |what: &str, bytes: &[u8]| {
-        let (mean, max) = distance(&small(bytes).unwrap(), &expected);
-        assert!(mean < 1.5 && max < 16.0, "{what}: mean {mean}, max {max}");
+        for options in [Options::default(), in_full(Filter::Cubic)] {
+            let (mean, max) = distance(&run(&SMALL, bytes, options).unwrap(), &expected);
+            assert!(mean < 1.5 && max < 16.0, "{what}, {options:?}: mean {mean}, max {max}");
+        }
     };
     near("4:4:4", &jpeg_of(&picture, |_| {}));
     near("4:2:0", &jpeg_of(&picture, |e| e.set_sampling_factor(SamplingFactor::F_2_2)));
@@ -116,8 +118,13 @@ fn all_kinds_of_jpeg_give_the_same_picture() {
 #[test]
 fn black_ink_darkens() {
     let ink = [0, 0, 0, 155].repeat(40 * 40);
-    let out = small(&raw_jpeg(&ink, (40, 40), ColorType::Cmyk, |_| {})).unwrap();
-    assert!(out.iter().all(|&v| (v - 100.0).abs() < 3.0), "{}", out[0]);
+    for colours in [ColorType::Cmyk, ColorType::CmykAsYcck] {
+        let jpeg = raw_jpeg(&ink, (40, 40), colours, |_| {});
+        for options in [Options::default(), in_full(Filter::Cubic)] {
+            let out = run(&SMALL, &jpeg, options).unwrap();
+            assert!(out.iter().all(|&v| (v - 100.0).abs() < 3.0), "{colours:?}: {}", out[0]);
+        }
+    }
 }
 
 #[test]
@@ -155,7 +162,7 @@ fn buffers_are_reused_without_a_trace_of_the_last_picture() {
     let mut out = vec![0.0; SMALL.values()];
     for index in [0, 1, 2, 3, 4, 0, 3, 1, 4, 2, 0] {
         let header = preprocessor.header(&pictures[index]).unwrap();
-        preprocessor.run(&pictures[index], &header, Filter::Cubic, &mut out).unwrap();
+        preprocessor.run(&pictures[index], &header, Options::default(), &mut out).unwrap();
         assert_eq!(out, small(&pictures[index]).unwrap(), "picture {index}");
     }
 }

@@ -6,7 +6,7 @@ use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer
 fn the_long_way(spec: &InputSpec, bytes: &[u8], exif: u8, algorithm: ResizeAlg) -> Vec<f32> {
     let mut decoder = Preprocessor::new(spec, MAX_PIXELS);
     let Header { width, height, .. } = decoder.header(bytes).unwrap();
-    decoder.decode(bytes, &decoder.header(bytes).unwrap()).unwrap();
+    decoder.decode(bytes, &decoder.header(bytes).unwrap(), in_full(Filter::Cubic)).unwrap();
     let mut picture =
         DynamicImage::from(RgbImage::from_raw(width, height, decoder.pixels).unwrap());
     picture.apply_orientation(image::metadata::Orientation::from_exif(exif).unwrap());
@@ -60,7 +60,7 @@ fn one_resampling_is_resizing_and_cutting() {
     let mut outcomes = Vec::new();
     for (filter, algorithm) in Filter::ALL.into_iter().zip(algorithms) {
         for photo in [OTTER, WREN] {
-            let ours = run(&MODEL, photo, filter).unwrap();
+            let ours = run(&MODEL, photo, in_full(filter)).unwrap();
             let (mean, max) = distance(&ours, &the_long_way(&MODEL, photo, 1, algorithm));
             // In levels of 0 to 255: only rounding differs.
             assert!(mean * 128.0 < 0.01 && max * 128.0 < 1.5, "{filter:?}: mean {mean}, max {max}");
@@ -83,7 +83,7 @@ fn all_eight_orientations_give_the_upright_crop() {
     for value in 1..=8 {
         for big_endian in [true, false] {
             let bytes = with_segment(&plain, 0xe1, &exif(value, big_endian));
-            let ours = small(&bytes).unwrap();
+            let ours = run(&SMALL, &bytes, in_full(Filter::Cubic)).unwrap();
             let (mean, max) = distance(&ours, &the_long_way(&SMALL, &plain, value, cubic));
             assert!(mean < 0.1 && max <= 2.0, "orientation {value}: mean {mean}, max {max}");
             seen.push(ours);
@@ -95,7 +95,7 @@ fn all_eight_orientations_give_the_upright_crop() {
         }
     }
     let unknown = with_segment(&plain, 0xe1, &exif(9, true));
-    assert_eq!(small(&unknown).unwrap(), seen[0]);
+    assert_eq!(run(&SMALL, &unknown, in_full(Filter::Cubic)).unwrap(), seen[0]);
 }
 
 #[test]
@@ -143,7 +143,12 @@ fn tiny_and_narrow_pictures_are_enlarged() {
     for (width, height) in [(1, 1), (1, 400), (400, 1), (2, 3), (32, 36), (31, 5)] {
         let picture = RgbImage::from_pixel(width, height, image::Rgb([10, 20, 30]));
         for filter in Filter::ALL {
-            let out = run(&SMALL, &encoded(picture.clone(), Format::Png), filter).unwrap();
+            let out = run(
+                &SMALL,
+                &encoded(picture.clone(), Format::Png),
+                Options { filter, scaled: true },
+            )
+            .unwrap();
             for (channel, plane) in out.as_chunks::<{ 32 * 32 }>().0.iter().enumerate() {
                 let expected = 10.0 * (channel + 1) as f32;
                 assert!(plane.iter().all(|&v| (v - expected).abs() < 0.5), "{width}×{height}");
@@ -156,7 +161,7 @@ fn tiny_and_narrow_pictures_are_enlarged() {
 fn values_are_normalised_by_channel() {
     let spec = InputSpec { side: 8, short_side: 8, mean: [1.0, 20.0, 0.0], std: [2.0, 0.5, 255.0] };
     let picture = RgbImage::from_pixel(9, 9, image::Rgb([101, 30, 51]));
-    let out = run(&spec, &encoded(picture, Format::Png), Filter::Bilinear).unwrap();
+    let out = run(&spec, &encoded(picture, Format::Png), in_full(Filter::Bilinear)).unwrap();
     let (red, rest) = out.split_at(64);
     let (green, blue) = rest.split_at(64);
     assert!(red.iter().all(|&v| (v - 50.0).abs() < 1e-5), "{red:?}");

@@ -1,0 +1,137 @@
+//! The weights with which samples along one axis are resampled.
+
+use std::f64::consts::PI;
+
+use super::super::super::resize::Filter;
+
+/// Fraction bits of the weights.
+pub(super) const WEIGHT_BITS: i32 = 14;
+
+/// A filter's kernel, and how far from its centre it reaches at scale 1.
+#[derive(Clone, Copy)]
+pub(super) struct Kernel {
+    value: fn(f64) -> f64,
+    support: f64,
+}
+
+impl Kernel {
+    /// `None` for a filter that is no convolution.
+    pub(super) fn of(filter: Filter) -> Option<Self> {
+        match filter {
+            Filter::Nearest => None,
+            Filter::Bilinear => Some(Self { value: triangle, support: 1.0 }),
+            Filter::Cubic => Some(Self { value: catmull_rom, support: 2.0 }),
+            Filter::Lanczos3 => Some(Self { value: lanczos3, support: 3.0 }),
+        }
+    }
+}
+
+fn triangle(x: f64) -> f64 {
+    1.0 - x.abs().min(1.0)
+}
+
+/// R. Keys, "Cubic convolution interpolation for digital image processing", 1981: a = −½.
+fn catmull_rom(x: f64) -> f64 {
+    let x = x.abs();
+    if x < 1.0 {
+        (1.5 * x - 2.5) * x * x + 1.0
+    } else if x < 2.0 {
+        ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
+    } else {
+        0.0
+    }
+}
+
+fn lanczos3(x: f64) -> f64 {
+    let sinc = |x: f64| if x == 0.0 { 1.0 } else { (PI * x).sin() / (PI * x) };
+    if x.abs() < 3.0 { sinc(x) * sinc(x / 3.0) } else { 0.0 }
+}
+
+/// What an axis is made from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Span {
+    /// Samples that there are.
+    pub(super) samples: usize,
+    /// Where in them the target begins, and how far it reaches; a sample's width is 1.
+    pub(super) start: f64,
+    pub(super) length: f64,
+    /// Samples of the target.
+    pub(super) target: usize,
+    pub(super) filter: Filter,
+}
+
+/// The weights along one axis.
+pub(super) struct Axis {
+    pub(super) span: Span,
+    /// First sample of each of the target's.
+    pub(super) starts: Vec<u32>,
+    /// Weights of each of the target's samples, `taps` each, with [`WEIGHT_BITS`]; twice in each element, as they
+    /// are copied to the words of a vector.
+    pub(super) weights: Vec<i32>,
+    pub(super) taps: usize,
+}
+
+impl Axis {
+    /// Weights that widen with the scale (antialiased); past the ends there are no samples, and the others count
+    /// for more.
+    pub(super) fn new(span: &Span, kernel: Kernel) -> Self {
+        let scale = span.length / span.target as f64;
+        let stretch = scale.max(1.0);
+        let reach = kernel.support * stretch;
+        let (mut exact, mut rounded) = (Vec::new(), Vec::new());
+        let mut windows = Vec::with_capacity(span.target);
+        for index in 0..span.target {
+            let centre = span.start + (index as f64 + 0.5) * scale;
+            // Of the samples whose centres lie within reach.
+            let from = ((centre - reach - 0.5).ceil().max(0.0) as usize).min(span.samples - 1);
+            let end = ((centre + reach + 0.5).floor().max(0.0) as usize).min(span.samples);
+            let end = end.max(from + 1);
+            exact.clear();
+            let weight = |at: usize| (kernel.value)((at as f64 + 0.5 - centre) / stretch);
+            exact.extend((from..end).map(weight));
+            let sum: f64 = exact.iter().sum();
+            // One sample that the kernel just fails to reach.
+            let sum = if sum == 0.0 {
+                exact.fill(1.0);
+                exact.len() as f64
+            } else {
+                sum
+            };
+            // Sums are rounded, so that all weights come to one exactly.
+            let (mut total, mut before) = (0.0, 0);
+            let first = rounded.len();
+            for weight in &exact {
+                total += weight / sum * f64::from(1 << WEIGHT_BITS);
+                let upto = total.round() as i32;
+                rounded.push(upto - before);
+                before = upto;
+            }
+            windows.push((from, first, end - from));
+        }
+        let taps = windows.iter().map(|&(_, _, count)| count).max().unwrap_or(1);
+        let mut axis = Self { span: *span, starts: Vec::new(), weights: Vec::new(), taps };
+        for (from, first, count) in windows {
+            // All windows have the same width, and lie within the samples.
+            let start = from.min(span.samples - taps);
+            axis.starts.push(start as u32);
+            let behind = axis.weights.len() + taps;
+            axis.weights.resize(axis.weights.len() + from - start, 0);
+            let twice = |&weight: &i32| weight << 16 | weight & 0xffff;
+            axis.weights.extend(rounded[first..first + count].iter().map(twice));
+            axis.weights.resize(behind, 0);
+        }
+        axis
+    }
+
+    /// The samples that are needed.
+    pub(super) fn needed(&self) -> std::ops::Range<usize> {
+        let first = self.starts.iter().min().map_or(0, |&start| start as usize);
+        let last = self.starts.iter().max().map_or(0, |&start| start as usize);
+        first..last + self.taps
+    }
+
+    /// Bytes of memory that are held.
+    pub(super) fn held(&self) -> usize {
+        4 * self.starts.capacity() + 4 * self.weights.capacity()
+    }
+}
