@@ -4,7 +4,7 @@ use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use pipetop::pipeline::infer::InputSpec;
 use pipetop::pipeline::pixels::PixelsMut;
-use pipetop::pipeline::preprocess::{Filter, Header, MAX_PIXELS, Preprocessor};
+use pipetop::pipeline::preprocess::{Filter, Header, MAX_PIXELS, Options, Preprocessor};
 use pipetop::pipeline::source::{DEFAULT_COUNT, DEFAULT_SEED, Source};
 
 const SPEC: InputSpec = pipetop::pipeline::infer::builtin::INPUT;
@@ -47,18 +47,20 @@ fn header(bencher: Bencher) {
     each(bencher, |i| drop(black_box(preprocessor.header(black_box(PHOTOS[i])))));
 }
 
-#[divan::bench]
-fn decode(bencher: Bencher) {
+#[divan::bench(args = [true, false])]
+fn decode(bencher: Bencher, scaled: bool) {
     let (mut preprocessor, headers, _) = ready();
-    each(bencher, |i| preprocessor.decode(PHOTOS[i], &headers[i]).expect("a photo"));
+    let options = Options { scaled, ..Options::default() };
+    each(bencher, |i| preprocessor.decode(PHOTOS[i], &headers[i], options).expect("a photo"));
 }
 
-#[divan::bench(args = [0, 1, 2, 3])]
-fn resize(bencher: Bencher, filter: usize) {
+/// Photos of one size: the one that was decoded stands for all.
+#[divan::bench(args = [0, 1, 2, 3], consts = [true, false])]
+fn resize<const SCALED: bool>(bencher: Bencher, filter: usize) {
     let (mut preprocessor, headers, _) = ready();
-    preprocessor.decode(PHOTOS[0], &headers[0]).expect("a photo");
-    let filter = Filter::from_index(filter);
-    each(bencher, |i| preprocessor.resize(&headers[i], filter).expect("a picture"));
+    let options = Options { filter: Filter::from_index(filter), scaled: SCALED };
+    preprocessor.decode(PHOTOS[0], &headers[0], options).expect("a photo");
+    each(bencher, |i| preprocessor.resize(&headers[i], options).expect("a picture"));
 }
 
 #[divan::bench]
@@ -69,14 +71,13 @@ fn normalise(bencher: Bencher) {
     each(bencher, &mut normalise);
 }
 
-#[divan::bench]
-fn total_cubic(bencher: Bencher) {
+#[divan::bench(args = [true, false])]
+fn total_cubic(bencher: Bencher, scaled: bool) {
+    let options = Options { scaled, ..Options::default() };
     let (mut preprocessor, _, mut out) = ready();
     each(bencher, |i| {
         let header = preprocessor.header(PHOTOS[i]).expect("a photo");
-        preprocessor
-            .run(PHOTOS[i], &header, Filter::Cubic, PixelsMut::F32(&mut out))
-            .expect("a photo");
+        preprocessor.run(PHOTOS[i], &header, options, PixelsMut::F32(&mut out)).expect("a photo");
     });
 }
 

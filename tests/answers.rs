@@ -41,13 +41,16 @@ fn answers() -> Answers {
     serde_json::from_str(&std::fs::read_to_string(photo("answers.json")).unwrap()).unwrap()
 }
 
+/// The conventional path, which gives the references' pixels.
+const IN_FULL: Options = Options { filter: Filter::Cubic, scaled: false };
+
 /// An image's name, and its best classes or the word for its failure.
 type Outcome = (String, Result<Vec<Prediction>, String>);
 
-fn run(paths: &[PathBuf], k: usize) -> (Summary, Vec<Outcome>) {
+fn run(paths: &[PathBuf], k: usize, options: Options) -> (Summary, Vec<Outcome>) {
     let source = Source::from_paths(paths, &[]).unwrap();
     let mut results = Vec::new();
-    let summary = classify(&*engine(), &source, k, MAX_PIXELS, &mut |name, result| {
+    let summary = classify(&*engine(), &source, k, MAX_PIXELS, options, &mut |name, result| {
         let result = result.map(<[_]>::to_vec).map_err(|error| error.reason().to_owned());
         results.push((name.to_owned(), result));
     });
@@ -59,7 +62,7 @@ fn six_photos_get_the_right_answers() {
     let answers = answers();
     assert_eq!(answers.len(), 6);
     let paths: Vec<_> = answers.keys().map(|name| photo(name)).collect();
-    let (summary, results) = run(&paths, 5);
+    let (summary, results) = run(&paths, 5, IN_FULL);
     assert_eq!(summary, Summary { predicted: 6, failed: 0 });
     let classes = engine().class_names();
     for ((photo, expected), (name, result)) in answers.iter().zip(results) {
@@ -89,7 +92,7 @@ fn failures_keep_their_place_and_the_others_their_answers() {
     std::fs::write(path("half.jpg"), &bytes[..bytes.len() / 2]).unwrap();
     let lake = photo("lake-sherburne_3.jpg");
     let paths = [path("notes.jpg"), otter, path("half.jpg"), path("missing.jpg"), lake];
-    let (summary, results) = run(&paths, 1);
+    let (summary, results) = run(&paths, 1, Options::default());
     assert_eq!(summary, Summary { predicted: 2, failed: 3 });
     let what: Vec<_> = results
         .iter()
@@ -106,7 +109,7 @@ fn failures_keep_their_place_and_the_others_their_answers() {
 fn more_images_than_a_chunk_stay_in_order() {
     let names = ["oakland-zoo-otters_0.jpg", "lake-sherburne_3.jpg", "no such file"];
     let paths: Vec<_> = (0..20).map(|index| photo(names[index % 3])).collect();
-    let (summary, results) = run(&paths, 1);
+    let (summary, results) = run(&paths, 1, Options::default());
     assert_eq!(summary, Summary { predicted: 14, failed: 6 });
     for (index, (_, result)) in results.iter().enumerate() {
         let class = result.as_ref().map(|top| top[0].class).ok();
@@ -124,10 +127,11 @@ fn results_are_written_for_people_and_as_json() {
     let (engine, mut text) = (engine(), Vec::new());
     let classes = engine.class_names();
     let mut json = JsonWriter::start(Vec::new(), &*engine).unwrap();
-    let summary = classify(&*engine, &source, 2, MAX_PIXELS, &mut |name, result| {
-        write_text(&mut text, name, result, &classes).unwrap();
-        json.image(name, result).unwrap();
-    });
+    let summary =
+        classify(&*engine, &source, 2, MAX_PIXELS, Options::default(), &mut |name, result| {
+            write_text(&mut text, name, result, &classes).unwrap();
+            json.image(name, result).unwrap();
+        });
     let json = json.finish(summary).unwrap();
 
     let text = String::from_utf8(text).unwrap();
@@ -155,10 +159,11 @@ fn an_engine_that_predicts_nothing_says_so() {
         build_engine(&EngineChoice::Null(PixelFormat::F32Nchw), &ModelOptions::default()).unwrap();
     let source = Source::from_paths(&[photo("tea-gardens_3.jpg")], &[]).unwrap();
     let mut text = Vec::new();
-    let summary = classify(&*engine, &source, 5, MAX_PIXELS, &mut |name, result| {
-        assert_eq!(result.unwrap(), []);
-        write_text(&mut text, name, result, &[]).unwrap();
-    });
+    let summary =
+        classify(&*engine, &source, 5, MAX_PIXELS, Options::default(), &mut |name, result| {
+            assert_eq!(result.unwrap(), []);
+            write_text(&mut text, name, result, &[]).unwrap();
+        });
     assert_eq!(summary, Summary { predicted: 1, failed: 0 });
     assert!(String::from_utf8(text).unwrap().contains("no prediction"));
 }
@@ -171,7 +176,7 @@ fn agreement_on_a_folder() {
     let answers: Answers =
         serde_json::from_str(&std::fs::read_to_string(answers).unwrap()).unwrap();
     let paths: Vec<_> = answers.keys().map(|name| photos.join(name)).collect();
-    let (_, results) = run(&paths, 1000);
+    let (_, results) = run(&paths, 1000, IN_FULL);
     let (mut right, mut sure, mut right_of_sure, mut distances) = (0, 0, 0, Vec::new());
     for ((photo, expected), (_, result)) in answers.iter().zip(results) {
         let top = result.unwrap_or_else(|reason| panic!("{photo}: {reason}"));

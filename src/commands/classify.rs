@@ -21,7 +21,7 @@ use crate::pipeline::decode::{Prediction, top_k_into};
 use crate::pipeline::failure::{ImageError, Reason};
 use crate::pipeline::infer::{Engine, Output, Pixels, Ticket};
 use crate::pipeline::pixels::PixelsMut;
-use crate::pipeline::preprocess::{Filter, Preprocessor};
+use crate::pipeline::preprocess::{Options, Preprocessor};
 use crate::pipeline::slab::{Filling, Full, Slot};
 use crate::pipeline::source::{Entry, MAX_BYTES, Source, read_file};
 
@@ -47,13 +47,14 @@ const CHUNK_BYTES: usize = 64 << 20;
 /// Predicts the `k` likeliest classes of each image and hands them to `sink` with the image's name, in
 /// order of input; a failed image's error instead. Images over `max_pixels` fail.
 ///
-/// Bicubic resizing; preprocessing uses rayon's global pool, the engine the calling thread. An engine
+/// Preprocessing uses rayon's global pool, the engine the calling thread. An engine
 /// that predicts nothing gives empty predictions.
 pub fn classify(
     engine: &dyn Engine,
     source: &Source,
     k: usize,
     max_pixels: u64,
+    options: Options,
     sink: &mut Sink<'_>,
 ) -> Summary {
     let chunk = (CHUNK_BYTES / engine.input().bytes().max(1)).clamp(1, CHUNK);
@@ -69,7 +70,8 @@ pub fn classify(
             images.for_each(|index| sink(source.name(index), Err(&error)));
             continue;
         };
-        let (filling, prepared) = preprocess(engine, source, images.clone(), max_pixels, filling);
+        let (filling, prepared) =
+            preprocess(engine, source, images.clone(), (max_pixels, options), filling);
         let good = prepared.iter().filter(|r| r.is_ok()).count();
         let pixels = Arc::new(filling.freeze());
         let scores = infer(engine, &pixels, good);
@@ -95,7 +97,7 @@ fn preprocess(
     engine: &dyn Engine,
     source: &Source,
     images: std::ops::Range<usize>,
-    max_pixels: u64,
+    (max_pixels, options): (u64, Options),
     mut filling: Filling,
 ) -> (Filling, Vec<Result<(), ImageError>>) {
     let worker = || (Preprocessor::new(engine.input(), max_pixels), Vec::new());
@@ -104,7 +106,7 @@ fn preprocess(
         .into_par_iter()
         .zip(images.into_par_iter())
         .map_init(worker, |(preprocessor, buffer), (mut slot, index)| {
-            let result = one(preprocessor, source.entry(index), buffer, slot.pixels());
+            let result = one((preprocessor, options), source.entry(index), buffer, slot.pixels());
             (slot, result)
         })
         .collect();
@@ -123,7 +125,7 @@ fn preprocess(
 
 /// One image into its slot.
 fn one(
-    preprocessor: &mut Preprocessor,
+    (preprocessor, options): (&mut Preprocessor, Options),
     entry: Entry<'_>,
     buffer: &mut Vec<u8>,
     slot: PixelsMut<'_>,
@@ -136,7 +138,7 @@ fn one(
         }
     };
     let header = preprocessor.header(bytes)?;
-    preprocessor.run(bytes, &header, Filter::Cubic, slot)
+    preprocessor.run(bytes, &header, options, slot)
 }
 
 /// Runs the first `images` pictures.

@@ -246,7 +246,10 @@ impl Pipeline {
                 })?;
             }
             KnobId::InferMaxDelay => shared.batches.set_max_delay(shared.knobs.millis(id)),
-            KnobId::LoadDelay | KnobId::PreprocessFilter | KnobId::PreprocessLock => {}
+            KnobId::LoadDelay
+            | KnobId::PreprocessFilter
+            | KnobId::PreprocessScaledDecode
+            | KnobId::PreprocessLock => {}
         }
         shared.load_changed.notify_waiters();
         Ok(())

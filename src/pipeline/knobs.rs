@@ -15,7 +15,7 @@ use super::Stage;
 use crate::probe::clock::Nanos;
 
 pub use live::LiveKnobs;
-pub use table::{CACHES, FILTERS, KNOBS, LOCKS, MAX_THREADS};
+pub use table::{CACHES, FILTERS, KNOBS, LOCKS, MAX_THREADS, SCALED_DECODES};
 pub use values::KnobValues;
 
 /// Which knob; the order is that of the screen and of the files.
@@ -36,6 +36,8 @@ pub enum KnobId {
     PreprocessThreads,
     /// Resampling filter.
     PreprocessFilter,
+    /// Whether JPEGs are decoded no larger than needed.
+    PreprocessScaledDecode,
     /// Whether the workers share scratch buffers behind one lock.
     PreprocessLock,
     /// Capacity of the queue of batches.

@@ -57,6 +57,23 @@ pub struct Header {
     jpeg: Option<JpegHeader>,
 }
 
+/// How images are brought to the size that is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How pixels are resampled.
+    pub filter: Filter,
+    /// JPEGs are decoded no larger than the crop needs, and their planes resampled before they become RGB;
+    /// otherwise they are decoded in full, as all other formats are, and with [`Filter::Nearest`] in any case.
+    pub scaled: bool,
+}
+
+impl Default for Options {
+    /// Bicubic, scaled.
+    fn default() -> Self {
+        Self { filter: Filter::Cubic, scaled: true }
+    }
+}
+
 /// Decodes, resizes and normalises, one image after another; one for each worker.
 ///
 /// It owns the decoded pixels, the resizer's rows and the small picture, and reuses them; so does the decoder of
@@ -144,11 +161,11 @@ impl Preprocessor {
         &mut self,
         bytes: &[u8],
         header: &Header,
-        filter: Filter,
+        options: Options,
         out: PixelsMut<'_>,
     ) -> Result<(), ImageError> {
-        self.decode(bytes, header)?;
-        self.resize(header, filter)?;
+        self.decode(bytes, header, options)?;
+        self.resize(header, options)?;
         self.normalise(header, out);
         Ok(())
     }
@@ -157,11 +174,21 @@ impl Preprocessor {
     ///
     /// # Errors
     /// As [`run`](Self::run).
-    pub fn decode(&mut self, bytes: &[u8], header: &Header) -> Result<(), ImageError> {
-        guard::guard(|| self.decode_unguarded(bytes, header))
+    pub fn decode(
+        &mut self,
+        bytes: &[u8],
+        header: &Header,
+        options: Options,
+    ) -> Result<(), ImageError> {
+        guard::guard(|| self.decode_unguarded(bytes, header, options))
     }
 
-    fn decode_unguarded(&mut self, bytes: &[u8], header: &Header) -> Result<(), ImageError> {
+    fn decode_unguarded(
+        &mut self,
+        bytes: &[u8],
+        header: &Header,
+        _options: Options,
+    ) -> Result<(), ImageError> {
         let wanted = header.width as usize * header.height as usize * 3;
         if self.pixels.len() > KEPT && wanted <= KEPT {
             self.pixels = Vec::new();
@@ -184,12 +211,12 @@ impl Preprocessor {
     ///
     /// # Errors
     /// `internal` where the resizer fails.
-    pub fn resize(&mut self, header: &Header, filter: Filter) -> Result<(), ImageError> {
+    pub fn resize(&mut self, header: &Header, options: Options) -> Result<(), ImageError> {
         let size = (header.width, header.height);
         let used = header.width as usize * header.height as usize * 3;
         guard::guard(|| {
             let rect = resize::source_rect(size, header.orientation, self.geometry, self.side);
-            self.resizer.run(&self.pixels[..used], size, rect, filter)
+            self.resizer.run(&self.pixels[..used], size, rect, options.filter)
         })
     }
 

@@ -10,6 +10,7 @@ use crate::config::{DEFAULT_MAX_PIXELS, classify_model};
 use crate::pipeline::decode::Prediction;
 use crate::pipeline::failure::ImageError;
 use crate::pipeline::infer::{Engine, EngineChoice};
+use crate::pipeline::preprocess::Options;
 use crate::pipeline::source::Source;
 
 /// Classes that are named of each image.
@@ -25,11 +26,12 @@ pub fn run(args: &ClassifyArgs) -> Result<Exit, Failure> {
     setup::tell(source.notices());
     let engine = setup::engine(EngineChoice::Rten, &model)?;
     let max_pixels = args.max_pixels.unwrap_or(DEFAULT_MAX_PIXELS);
+    let options = Options { scaled: !args.full_decode, ..Options::default() };
     let out = BufWriter::new(io::stdout().lock());
     let summary = if args.json {
-        as_json(engine.as_ref(), &source, max_pixels, out)
+        as_json(engine.as_ref(), &source, (max_pixels, options), out)
     } else {
-        as_text(engine.as_ref(), &source, max_pixels, out)
+        as_text(engine.as_ref(), &source, (max_pixels, options), out)
     };
     let summary = summary.map_err(|error| Failure::output("stdout", &error))?;
     Ok(if summary.failed == 0 { Exit::Fine } else { Exit::SomeFailed })
@@ -38,11 +40,11 @@ pub fn run(args: &ClassifyArgs) -> Result<Exit, Failure> {
 fn as_json(
     engine: &dyn Engine,
     source: &Source,
-    max_pixels: u64,
+    how: (u64, Options),
     out: impl Write,
 ) -> io::Result<Summary> {
     let mut json = JsonWriter::start(out, engine)?;
-    let summary = each(engine, source, max_pixels, |name, result| json.image(name, result))?;
+    let summary = each(engine, source, how, |name, result| json.image(name, result))?;
     json.finish(summary)?;
     Ok(summary)
 }
@@ -50,13 +52,12 @@ fn as_json(
 fn as_text(
     engine: &dyn Engine,
     source: &Source,
-    max_pixels: u64,
+    how: (u64, Options),
     mut out: impl Write,
 ) -> io::Result<Summary> {
     let classes = engine.class_names();
-    let summary = each(engine, source, max_pixels, |name, result| {
-        write_text(&mut out, name, result, &classes)
-    })?;
+    let summary =
+        each(engine, source, how, |name, result| write_text(&mut out, name, result, &classes))?;
     out.flush()?;
     Ok(summary)
 }
@@ -65,11 +66,11 @@ fn as_text(
 fn each(
     engine: &dyn Engine,
     source: &Source,
-    max_pixels: u64,
+    (max_pixels, options): (u64, Options),
     mut write: impl FnMut(&str, Result<&[Prediction], &ImageError>) -> io::Result<()>,
 ) -> io::Result<Summary> {
     let mut written = Ok(());
-    let summary = classify(engine, source, TOP, max_pixels, &mut |name, result| {
+    let summary = classify(engine, source, TOP, max_pixels, options, &mut |name, result| {
         if written.is_ok() {
             written = write(name, result);
         }

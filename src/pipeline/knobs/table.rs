@@ -13,6 +13,9 @@ pub const CACHES: &[&str] = &["none", "bytes", "batches"];
 /// The words of `preprocess.filter`.
 pub const FILTERS: &[&str] = &["nearest", "bilinear", "cubic", "lanczos3"];
 
+/// The words of `preprocess.scaled_decode`.
+pub const SCALED_DECODES: &[&str] = &["on", "off"];
+
 /// The words of `preprocess.lock`.
 pub const LOCKS: &[&str] = &["none", "pool"];
 
@@ -90,6 +93,16 @@ pub const KNOBS: &[KnobSpec] = &[
         kind: KnobKind::Choice(FILTERS),
         class: KnobClass::Instant,
         help: "resampling filter (cubic is Catmull-Rom); all but nearest are antialiased",
+    },
+    KnobSpec {
+        id: KnobId::PreprocessScaledDecode,
+        name: "preprocess.scaled_decode",
+        label: "scaled",
+        stage: Stage::Preprocess,
+        unit: "",
+        kind: KnobKind::Choice(SCALED_DECODES),
+        class: KnobClass::Instant,
+        help: "decode a JPEG no larger than the model's input needs (on), or in full and then resize it (off)",
     },
     KnobSpec {
         id: KnobId::PreprocessLock,

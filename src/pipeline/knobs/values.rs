@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::{CACHES, FILTERS, KNOBS, KnobError, KnobId, KnobValue, LOCKS, MAX_THREADS};
+use super::{
+    CACHES, FILTERS, KNOBS, KnobError, KnobId, KnobValue, LOCKS, MAX_THREADS, SCALED_DECODES,
+};
 
 /// The values of all knobs, in the order of the table.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +22,7 @@ impl KnobValues {
             KnobValue::Int(64),
             threads,
             KnobValue::Choice(2, FILTERS[2]),
+            KnobValue::Choice(0, SCALED_DECODES[0]),
             KnobValue::Choice(0, LOCKS[0]),
             KnobValue::Int(4),
             KnobValue::Int(8),

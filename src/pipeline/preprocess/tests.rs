@@ -24,16 +24,21 @@ const OTTER: &[u8] =
 const WREN: &[u8] =
     include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/canyon-wren_1.jpg"));
 
-fn run(spec: &InputSpec, bytes: &[u8], filter: Filter) -> Result<Vec<f32>, ImageError> {
+fn run(spec: &InputSpec, bytes: &[u8], options: Options) -> Result<Vec<f32>, ImageError> {
     let mut preprocessor = Preprocessor::new(spec, MAX_PIXELS);
     let header = preprocessor.header(bytes)?;
     let mut out = vec![f32::NAN; spec.values()];
-    preprocessor.run(bytes, &header, filter, PixelsMut::F32(&mut out))?;
+    preprocessor.run(bytes, &header, options, PixelsMut::F32(&mut out))?;
     Ok(out)
 }
 
 fn small(bytes: &[u8]) -> Result<Vec<f32>, ImageError> {
-    run(&SMALL, bytes, Filter::Cubic)
+    run(&SMALL, bytes, Options::default())
+}
+
+/// With the conventional path.
+fn in_full(filter: Filter) -> Options {
+    Options { filter, scaled: false }
 }
 
 /// Smooth and colourful, without symmetry.

@@ -7,8 +7,8 @@ use crate::pipeline::Stage;
 use crate::pipeline::batches::NoSlot;
 use crate::pipeline::failure::{ImageError, Reason};
 use crate::pipeline::item::{Answer, Item, Loaded};
-use crate::pipeline::knobs::{KnobId, MAX_THREADS};
-use crate::pipeline::preprocess::{Filter, Preprocessor};
+use crate::pipeline::knobs::{KnobId, MAX_THREADS, SCALED_DECODES};
+use crate::pipeline::preprocess::{Filter, Options, Preprocessor};
 use crate::pipeline::shared::Shared;
 use crate::probe::clock::{self, Nanos};
 use crate::probe::queue::Popped;
@@ -94,13 +94,16 @@ fn fill(
         }
     };
     let start = clock::now();
-    let filter = Filter::from_index(shared.knobs.choice(KnobId::PreprocessFilter));
+    let options = Options {
+        filter: Filter::from_index(shared.knobs.choice(KnobId::PreprocessFilter)),
+        scaled: SCALED_DECODES[shared.knobs.choice(KnobId::PreprocessScaledDecode)] == "on",
+    };
     // An error drops the reservation, which gives the slot back to its batch.
     let done = if shared.pooled() {
         // Held for the whole image, so that what a shared lock does can be seen.
-        shared.pool.lock().run(bytes, &header, filter, slot.pixels())
+        shared.pool.lock().run(bytes, &header, options, slot.pixels())
     } else {
-        preprocessor.run(bytes, &header, filter, slot.pixels())
+        preprocessor.run(bytes, &header, options, slot.pixels())
     };
     if let Err(error) = done {
         return Some(Err(error));

@@ -223,6 +223,7 @@ proptest! {
         hits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
         cut in any::<prop::sample::Index>(),
         keep in any::<bool>(),
+        scaled in any::<bool>(),
     ) {
         let mut bytes = originals().swap_remove(kind);
         for (at, value) in hits {
@@ -235,7 +236,8 @@ proptest! {
         let mut preprocessor = Preprocessor::new(&SMALL, 1_000_000);
         if let Ok(header) = preprocessor.header(&bytes) {
             let mut out = vec![0.0; SMALL.values()];
-            let _ = preprocessor.run(&bytes, &header, Filter::Cubic, PixelsMut::F32(&mut out));
+            let options = Options { scaled, ..Options::default() };
+            let _ = preprocessor.run(&bytes, &header, options, PixelsMut::F32(&mut out));
         }
     }
 }

@@ -6,7 +6,7 @@ use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer
 fn the_long_way(spec: &InputSpec, bytes: &[u8], exif: u8, algorithm: ResizeAlg) -> Vec<f32> {
     let mut decoder = Preprocessor::new(spec, MAX_PIXELS);
     let Header { width, height, .. } = decoder.header(bytes).unwrap();
-    decoder.decode(bytes, &decoder.header(bytes).unwrap()).unwrap();
+    decoder.decode(bytes, &decoder.header(bytes).unwrap(), in_full(Filter::Cubic)).unwrap();
     let mut picture =
         DynamicImage::from(RgbImage::from_raw(width, height, decoder.pixels).unwrap());
     picture.apply_orientation(image::metadata::Orientation::from_exif(exif).unwrap());
@@ -61,7 +61,7 @@ fn one_resampling_is_resizing_and_cutting() {
     let mut outcomes = Vec::new();
     for (filter, algorithm) in Filter::ALL.into_iter().zip(algorithms) {
         for photo in [OTTER, WREN] {
-            let ours = run(&MODEL, photo, filter).unwrap();
+            let ours = run(&MODEL, photo, in_full(filter)).unwrap();
             let (mean, max) = distance(&ours, &the_long_way(&MODEL, photo, 1, algorithm));
             // In levels of 0 to 255: only rounding differs.
             assert!(mean * 128.0 < 0.01 && max * 128.0 < 1.5, "{filter:?}: mean {mean}, max {max}");
@@ -79,12 +79,12 @@ fn one_resampling_is_resizing_and_cutting() {
 fn squashing_takes_all_of_the_picture_in_every_orientation() {
     let plain = jpeg_of(&picture(61, 47), |_| {});
     let spec = InputSpec { geometry: Geometry::Squash, ..SMALL };
-    let upright = run(&spec, &plain, Filter::Bilinear).unwrap();
+    let upright = run(&spec, &plain, in_full(Filter::Bilinear)).unwrap();
     // The red of `picture` grows from 10 at the left edge to 240 at the right one, which a crop would not reach.
     assert!(upright[..32].iter().is_sorted() && upright[0] < 16.0 && upright[31] > 232.0);
     for value in 1..=8 {
         let bytes = with_segment(&plain, 0xe1, &exif(value, true));
-        let turned = run(&spec, &bytes, Filter::Bilinear).unwrap();
+        let turned = run(&spec, &bytes, in_full(Filter::Bilinear)).unwrap();
         let mut expected = DynamicImage::from(RgbImage::from_fn(32, 32, |x, y| {
             let at = (32 * y + x) as usize;
             image::Rgb([0, 1, 2].map(|channel| upright[32 * 32 * channel + at] as u8))
@@ -108,7 +108,7 @@ fn slots_of_bytes_hold_what_slots_of_floats_do() {
         let bytes = with_segment(&jpeg_of(&picture(61, 47), |_| {}), 0xe1, &exif(value, false));
         let header = preprocessor.header(&bytes).unwrap();
         let mut out = vec![0; SMALL.values()];
-        preprocessor.run(&bytes, &header, Filter::Cubic, PixelsMut::U8(&mut out)).unwrap();
+        preprocessor.run(&bytes, &header, Options::default(), PixelsMut::U8(&mut out)).unwrap();
         // `SMALL` leaves values as they are.
         let planes = small(&bytes).unwrap();
         for (pixel, rgb) in out.chunks_exact(3).enumerate() {
@@ -190,7 +190,12 @@ fn tiny_and_narrow_pictures_are_enlarged() {
     for (width, height) in [(1, 1), (1, 400), (400, 1), (2, 3), (32, 36), (31, 5)] {
         let picture = RgbImage::from_pixel(width, height, image::Rgb([10, 20, 30]));
         for filter in Filter::ALL {
-            let out = run(&SMALL, &encoded(picture.clone(), Format::Png), filter).unwrap();
+            let out = run(
+                &SMALL,
+                &encoded(picture.clone(), Format::Png),
+                Options { filter, scaled: true },
+            )
+            .unwrap();
             for (channel, plane) in out.as_chunks::<{ 32 * 32 }>().0.iter().enumerate() {
                 let expected = 10.0 * (channel + 1) as f32;
                 assert!(plane.iter().all(|&v| (v - expected).abs() < 0.5), "{width}×{height}");
@@ -209,7 +214,7 @@ fn values_are_normalised_by_channel() {
         format: PixelFormat::F32Nchw,
     };
     let picture = RgbImage::from_pixel(9, 9, image::Rgb([101, 30, 51]));
-    let out = run(&spec, &encoded(picture, Format::Png), Filter::Bilinear).unwrap();
+    let out = run(&spec, &encoded(picture, Format::Png), in_full(Filter::Bilinear)).unwrap();
     let (red, rest) = out.split_at(64);
     let (green, blue) = rest.split_at(64);
     assert!(red.iter().all(|&v| (v - 50.0).abs() < 1e-5), "{red:?}");
