@@ -18,7 +18,7 @@ use pipetop::commands::classify::{JsonWriter, Summary, classify, write_text};
 use pipetop::pipeline::decode::Prediction;
 use pipetop::pipeline::infer::{Engine, EngineChoice, ModelOptions, build_engine};
 use pipetop::pipeline::pixels::PixelFormat;
-use pipetop::pipeline::preprocess::MAX_PIXELS;
+use pipetop::pipeline::preprocess::{Filter, MAX_PIXELS, Options};
 use pipetop::pipeline::source::Source;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -22,6 +22,7 @@ mod sniff;
 #[cfg(test)]
 mod tests;
 mod turn;
+mod vectors;
 
 pub use guard::guarded;
 pub use orientation::Orientation;
@@ -74,10 +75,16 @@ impl Default for Options {
     }
 }
 
+/// The vector instructions with which pictures are resized and normalised here: `avx512`, `avx2`, `neon`, or
+/// `baseline` for what every processor of its kind has.
+pub fn vector_instructions() -> &'static str {
+    vectors::Vectors::best().name()
+}
+
 /// Decodes, resizes and normalises, one image after another; one for each worker.
 ///
 /// It owns the decoded pixels, the resizer's rows and the small picture, and reuses them; so does the decoder of
-/// ordinary JPEGs with its own. For those only the resizer's table of weights is allocated per image.
+/// ordinary JPEGs with its own: for those nothing is allocated per image.
 pub struct Preprocessor {
     side: u32,
     geometry: Geometry,
@@ -106,11 +113,6 @@ impl Preprocessor {
             resizer: SquareResizer::new(side),
             normaliser: Normaliser::new(spec),
         }
-    }
-
-    /// The vector instructions with which it normalises: `avx512`, `avx2`, `neon` or `baseline`.
-    pub const fn vectors(&self) -> &'static str {
-        self.normaliser.vectors().name()
     }
 
     /// What an image says of itself; decodes nothing.
@@ -210,13 +212,14 @@ impl Preprocessor {
     /// Second step: the crop of the picture that was decoded last, as stored, kept inside.
     ///
     /// # Errors
-    /// `internal` where the resizer fails.
+    /// `internal` where the resizer panics.
     pub fn resize(&mut self, header: &Header, options: Options) -> Result<(), ImageError> {
         let size = (header.width, header.height);
         let used = header.width as usize * header.height as usize * 3;
         guard::guard(|| {
             let rect = resize::source_rect(size, header.orientation, self.geometry, self.side);
-            self.resizer.run(&self.pixels[..used], size, rect, options.filter)
+            self.resizer.run(&self.pixels[..used], size, rect, options.filter);
+            Ok(())
         })
     }
 

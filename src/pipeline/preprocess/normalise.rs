@@ -5,55 +5,10 @@
 //! processors run the same loops as they are compiled for them (on 64-bit ARM that is with NEON).
 
 use super::turn;
+use super::vectors::Vectors;
 use crate::pipeline::infer::InputSpec;
 use crate::pipeline::pixels::{PixelFormat, PixelsMut};
 use crate::pipeline::preprocess::Orientation;
-
-/// Which instructions the loops use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Vectors {
-    /// What the whole program is compiled for.
-    Portable,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    /// With byte permutations (VBMI), which take the three colours apart.
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
-}
-
-impl Vectors {
-    /// The widest that this processor has.
-    pub(super) fn best() -> Self {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512vl")
-                && is_x86_feature_detected!("avx512vbmi")
-            {
-                return Self::Avx512;
-            }
-            if is_x86_feature_detected!("avx2") {
-                return Self::Avx2;
-            }
-        }
-        Self::Portable
-    }
-
-    /// Its name, as in a list of processor features.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            #[cfg(target_arch = "aarch64")]
-            Self::Portable => "neon",
-            #[cfg(not(target_arch = "aarch64"))]
-            Self::Portable => "baseline",
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => "avx2",
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => "avx512",
-        }
-    }
-}
 
 /// (value − mean) / std for each byte and channel; keeps the picture that it turns.
 pub(super) struct Normaliser {
@@ -78,10 +33,6 @@ impl Normaliser {
     pub(super) fn with(spec: &InputSpec, vectors: Vectors) -> Self {
         let scale = Scale { mean: spec.mean, factor: spec.std.map(|std| 1.0 / std) };
         Self { scale, format: spec.format, vectors, upright: Vec::new() }
-    }
-
-    pub(super) const fn vectors(&self) -> Vectors {
-        self.vectors
     }
 
     /// From RGB `square`, side × side × 3, as stored, to `out`, upright and in the form that the engine wants.

@@ -1,6 +1,7 @@
 mod damage;
 mod formats;
 mod geometry;
+mod libraries;
 
 use super::*;
 use crate::pipeline::pixels::PixelFormat;

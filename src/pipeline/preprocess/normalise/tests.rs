@@ -10,21 +10,6 @@ fn spec(side: u32, format: PixelFormat) -> InputSpec {
     InputSpec { side, geometry: Geometry::Squash, mean: MEAN, std: STD, format }
 }
 
-/// All that this processor can run.
-fn all_vectors() -> Vec<Vectors> {
-    let mut all = vec![Vectors::Portable];
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx2") {
-            all.push(Vectors::Avx2);
-        }
-        if Vectors::best() == Vectors::Avx512 {
-            all.push(Vectors::Avx512);
-        }
-    }
-    all
-}
-
 /// Bytes without a pattern.
 fn noise(values: usize) -> Vec<u8> {
     (0..values as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 23) as u8).collect()
@@ -74,7 +59,7 @@ fn every_format_is_right_in_every_orientation_with_every_set_of_instructions() {
         for exif in 1..=8 {
             for format in PixelFormat::ALL {
                 let expected = expected(&square, side, exif, format);
-                for vectors in all_vectors() {
+                for vectors in Vectors::all() {
                     let mut normaliser = Normaliser::with(&spec(side as u32, format), vectors);
                     let orientation = Orientation::from_exif(exif);
                     let mut floats = vec![f32::NAN; expected.len()];
@@ -109,7 +94,7 @@ fn all_sets_of_instructions_agree_to_the_last_bit() {
             normaliser.run(&square, 63, Orientation::default(), PixelsMut::F32(&mut out));
             out.into_iter().map(f32::to_bits).collect::<Vec<_>>()
         };
-        for vectors in all_vectors() {
+        for vectors in Vectors::all() {
             assert_eq!(run(vectors), run(Vectors::Portable), "{vectors:?}");
         }
     }

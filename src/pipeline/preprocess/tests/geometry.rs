@@ -72,6 +72,7 @@ fn one_resampling_is_resizing_and_cutting() {
         assert!(distance(&pair[0][0], &pair[1][0]).0 > 0.002, "filters differ");
     }
     assert_eq!(Filter::from_index(2), Filter::Cubic);
+    assert_eq!(Filter::from_index(4), Filter::CubicCv);
     assert_eq!(Filter::ALL.len(), crate::pipeline::knobs::FILTERS.len());
 }
 
