@@ -247,6 +247,11 @@ fn model_options(flags: ModelArgs, file: ModelArgs) -> Result<ModelOptions, Conf
         std,
         size,
         resize,
+        framing: match flags.geometry {
+            // Of the file, unless a flag says otherwise.
+            None if flags.size.is_none() && flags.resize.is_none() => file.geometry,
+            framing => framing,
+        },
         preprocessor: flags.preprocessor.or(file.preprocessor),
     })
 }

@@ -3,6 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`choice`] | which engine, as written after `--engine` |
+//! | [`geometry`] | how a picture comes into the square that a model sees |
 //! | [`model`] | the options of a run's model, and from choice and options an engine |
 //! | [`builtin`] | the classifier compiled into the binary |
 //! | [`onnx`] | a classifier from a file: checked, run once, its labels and its preprocessing |
@@ -12,6 +13,7 @@
 pub mod builtin;
 pub mod choice;
 pub mod emulated;
+pub mod geometry;
 pub mod labels;
 pub mod model;
 pub mod null;
@@ -21,6 +23,7 @@ pub mod rten;
 mod workers;
 
 pub use choice::{EngineChoice, EngineChoiceError, parse_engine};
+pub use geometry::{Framing, Geometry};
 pub use model::{ModelError, ModelOptions, build_engine, build_engine_noting};
 
 use serde::{Deserialize, Serialize};
@@ -62,18 +65,6 @@ pub struct InputSpec {
     pub format: PixelFormat,
 }
 
-/// How a picture comes into the square.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Geometry {
-    /// The shorter side is resized to this many pixels (at least the square's side), and the middle is cut out.
-    Crop {
-        /// Length of the shorter side in pixels.
-        short_side: u32,
-    },
-    /// All of the picture is resized to the square, whatever its shape.
-    Squash,
-}
-
 impl InputSpec {
     /// Values of one picture: 3 × side × side.
     pub const fn values(&self) -> usize {
@@ -85,12 +76,9 @@ impl InputSpec {
         self.values() * self.format.value_bytes()
     }
 
-    /// How the comparisons with other programs name geometry and side: `squash224`, `short256-crop224`.
-    pub fn geometry_name(&self) -> String {
-        match self.geometry {
-            Geometry::Crop { short_side } => format!("short{short_side}-crop{}", self.side),
-            Geometry::Squash => format!("squash{}", self.side),
-        }
+    /// Geometry and side together.
+    pub const fn framing(&self) -> Framing {
+        Framing { side: self.side, geometry: self.geometry }
     }
 }
 

@@ -91,6 +91,8 @@ pub struct Preprocessor {
     max_pixels: u64,
     pixels: Vec<u8>,
     jpeg: JpegDecoder,
+    /// Whether all JPEGs are left to the general decoder.
+    general: bool,
     resizer: SquareResizer,
     normaliser: Normaliser,
 }
@@ -110,9 +112,17 @@ impl Preprocessor {
             max_pixels,
             pixels: Vec::new(),
             jpeg: JpegDecoder::new(),
+            general: false,
             resizer: SquareResizer::new(side),
             normaliser: Normaliser::new(spec),
         }
+    }
+
+    /// The same with the general decoder for all JPEGs, as on processors for which there is no other: to compare.
+    #[must_use]
+    pub fn with_general_jpeg_decoder(mut self) -> Self {
+        self.general = true;
+        self
     }
 
     /// What an image says of itself; decodes nothing.
@@ -199,7 +209,11 @@ impl Preprocessor {
             if self.pixels.len() < wanted {
                 self.pixels.resize(wanted, 0);
             }
-            return self.jpeg.decode(bytes, jpeg, &mut self.pixels[..wanted]);
+            let pixels = &mut self.pixels[..wanted];
+            if self.general {
+                return jpeg::decode_generally(bytes, jpeg, pixels);
+            }
+            return self.jpeg.decode(bytes, jpeg, pixels);
         }
         self.pixels = other::decode(bytes, header.format, self.max_pixels)?;
         if self.pixels.len() < wanted {

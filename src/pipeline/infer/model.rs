@@ -10,7 +10,7 @@ use super::null::NullEngine;
 use super::onnx::{self, MAX_SIDE};
 use super::preprocessor::{PreprocessorConfig, read_preprocessor};
 use super::rten::RtenEngine;
-use super::{Engine, Geometry, InputSpec, builtin};
+use super::{Engine, Framing, Geometry, InputSpec, builtin};
 use crate::pipeline::pixels::PixelFormat;
 use crate::probe::clock::RealClock;
 
@@ -31,8 +31,17 @@ pub struct ModelOptions {
     pub size: Option<u32>,
     /// Length to which the shorter side is resized, in pixels; at first 256/224 of the side.
     pub resize: Option<u32>,
+    /// Side and geometry in one; outranks `size` and `resize`.
+    pub framing: Option<Framing>,
     /// A Hugging Face `preprocessor_config.json`; the options above outrank it.
     pub preprocessor: Option<PathBuf>,
+}
+
+impl ModelOptions {
+    /// The side that was asked for.
+    fn side(&self) -> Option<u32> {
+        self.framing.map(|framing| framing.side).or(self.size)
+    }
 }
 
 /// Why there is no engine; the text is for the person who chose the model.
@@ -168,7 +177,7 @@ fn rten(options: &ModelOptions, config: &PreprocessorConfig) -> Result<RtenEngin
         };
         return Ok(RtenEngine::new(builtin::NAME.into(), input, names.into(), network));
     };
-    let wanted = options.size.or(config.side);
+    let wanted = options.side().or(config.side);
     let network = onnx::open(path, wanted)?;
     let input = user_input(options, config, network.side as u32)?;
     let names = match &options.labels {
@@ -186,7 +195,7 @@ fn input_alone(
 ) -> Result<InputSpec, ModelError> {
     match &options.model {
         Some(path) => {
-            let network = onnx::open(path, options.size.or(config.side))?;
+            let network = onnx::open(path, options.side().or(config.side))?;
             user_input(options, config, network.side as u32)
         }
         None => resolve_input(options, config, None, &builtin::INPUT),
@@ -243,10 +252,15 @@ fn resolve_input(
             problem: format!("{short_side} is too much; at most {} pixels", 2 * MAX_SIDE),
         });
     }
+    let geometry = match options.framing {
+        Some(framing) => framing.geometry,
+        None if options.resize.is_none() && config.squash => Geometry::Squash,
+        None => Geometry::Crop { short_side },
+    };
     let (mean, std) = scaled(options)?;
     Ok(InputSpec {
         side,
-        geometry: Geometry::Crop { short_side },
+        geometry,
         mean: mean.or(config.mean).unwrap_or(defaults.mean),
         std: std.or(config.std).unwrap_or(defaults.std),
         format: defaults.format,
@@ -259,20 +273,22 @@ fn side(
     fixed: Option<u32>,
     defaults: &InputSpec,
 ) -> Result<u32, ModelError> {
-    if let Some(size) = options.size {
+    let asked = options.side();
+    if let Some(size) = asked {
         check_size(size)?;
     }
+    let option = if options.framing.is_some() { "--geometry" } else { "--size" };
     let Some(fixed) = fixed else {
-        return match (options.size, config.side) {
+        return match (asked, config.side) {
             (Some(size), _) | (None, Some(size)) => check_size(size),
             (None, None) => Ok(defaults.side),
         };
     };
-    match (options.size, config.side, &options.preprocessor) {
+    match (asked, config.side, &options.preprocessor) {
         (Some(size), ..) if size != fixed => Err(ModelError::Option {
-            option: "--size",
+            option,
             problem: format!(
-                "the model takes {fixed} × {fixed} pixels, not {size}; leave --size out"
+                "the model takes {fixed} × {fixed} pixels, not {size}; leave {option} out"
             ),
         }),
         (None, Some(side), Some(file)) if side != fixed => Err(ModelError::Preprocessor {
