@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::pipeline::infer::{EngineChoice, parse_engine};
-use crate::pipeline::knobs::{KNOBS, KnobId, KnobValue};
+use crate::commands::bench::variants::Variant;
+use crate::pipeline::infer::{EngineChoice, Framing, parse_engine};
+use crate::pipeline::knobs::{FILTERS, KNOBS, KnobId, KnobValue};
 
 pub use values::{Setting, Sink};
 pub(crate) use values::{pixels, sample_hz, triple};
@@ -32,13 +33,17 @@ Exit codes:
   0  fine
   1  nothing could be done
   2  usage: a bad option, knob or config file
-  3  some inputs failed (with --once, and in classify)";
+  3  some inputs failed (with --once, in classify and in bench)";
 
 // Help is plain text; backticks, which belong into a doc comment, would be printed.
 const ENGINE_HELP: &str =
-    "The engine that infers: cpu, null (drops each batch) or emulated:IMG_S[:MS]";
+    "The engine that infers: cpu, null[:FORMAT] (drops each batch) or emulated:IMG_S[:MS]";
 const ENGINE_LONG_HELP: &str = "\
-The engine that infers: cpu, null (drops each batch) or emulated:IMG_S[:MS]
+The engine that infers: cpu, null[:FORMAT] (drops each batch) or emulated:IMG_S[:MS]
+
+The null engine takes pictures in the form that a real one would want: f32 (planes, normalised; the \
+default), f32-nhwc (pixels, normalised) or u8 (bytes as they are, for engines that normalise on the GPU), \
+so that the speed of all the rest can be seen alone.
 
 An emulated engine sleeps as an accelerator would that takes so many images a second and answers so \
 many milliseconds later; it predicts nothing and is labelled emulated.";
@@ -76,6 +81,8 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Name what is on each image: the five likeliest classes
     Classify(Box<ClassifyArgs>),
+    /// Measure one stage by itself, variant against variant
+    Bench(BenchArgs),
     /// Say what this machine has, and what to do about what is missing
     Doctor(DoctorArgs),
 }
@@ -127,7 +134,7 @@ pub struct RunArgs {
     /// Settings of the engine and its model.
     #[command(flatten)]
     pub model: ModelArgs,
-    /// The engine: `cpu`, `null` or `emulated:IMG_S[:MS]`.
+    /// The engine: `cpu`, `null[:FORMAT]` or `emulated:IMG_S[:MS]`.
     #[arg(long, value_name = "ENGINE", value_parser = parse_engine, help = ENGINE_HELP, long_help = ENGINE_LONG_HELP, help_heading = "Engine")]
     pub engine: Option<EngineChoice>,
 
@@ -184,6 +191,10 @@ pub struct ModelArgs {
     /// Length to which an image's shorter side is resized before the middle is cut out, in pixels
     #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..=8192), help_heading = "Engine")]
     pub resize: Option<u32>,
+    /// How an image comes into the square: squash224 (all of it, resized to the square) or
+    /// short256-crop224 (shorter side to 256, then the middle); in place of --size and --resize
+    #[arg(long, value_name = "GEOMETRY", conflicts_with_all = ["size", "resize"], help_heading = "Engine")]
+    pub geometry: Option<Framing>,
     /// A `preprocessor_config.json`.
     #[arg(long, value_name = "FILE", help = PREPROCESSOR_HELP, help_heading = "Engine")]
     pub preprocessor: Option<PathBuf>,
@@ -221,10 +232,55 @@ pub struct ClassifyArgs {
     pub max_pixels: Option<u64>,
     /// Decode JPEGs in full before they are resized, as with preprocess.scaled_decode=off
     #[arg(long)]
+    #[expect(clippy::doc_markdown, reason = "help is plain text")]
     pub full_decode: bool,
     /// The model and what it wants of each picture.
     #[command(flatten)]
     pub model: ModelArgs,
+}
+
+/// Arguments of `bench`.
+#[derive(Args, Clone, Debug)]
+pub struct BenchArgs {
+    /// What to measure.
+    #[command(subcommand)]
+    pub command: BenchCommand,
+}
+
+/// What `bench` can measure.
+#[derive(Clone, Debug, Subcommand)]
+pub enum BenchCommand {
+    /// From file to batch slot: decode, resize, normalise
+    Preprocess(BenchPreprocessArgs),
+}
+
+/// Arguments of `bench preprocess`.
+#[derive(Args, Clone, Debug)]
+pub struct BenchPreprocessArgs {
+    /// Images, or folders to search for images; all are read into memory first
+    #[arg(value_name = "PATH", required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Threads that work at once
+    #[arg(short = 't', long, value_name = "N", default_value_t = 1, value_parser = values::threads)]
+    pub threads: usize,
+    /// How long to measure; each variant takes each image at least twice
+    #[arg(long, value_name = "S", default_value_t = 5.0, value_parser = values::seconds)]
+    pub seconds: f64,
+    /// Write the figures as JSON; `-` is stdout, which then holds nothing else
+    #[arg(long, value_name = "FILE|-", value_parser = values::sink)]
+    pub json: Option<Sink>,
+    /// How an image comes into the square, as in squash224 [default: short256-crop224]
+    #[arg(long, value_name = "GEOMETRY")]
+    pub geometry: Option<Framing>,
+    /// Resampling filter
+    #[arg(long, value_name = "FILTER", default_value = "cubic", value_parser = clap::builder::PossibleValuesParser::new(FILTERS))]
+    pub filter: String,
+    /// Measure only this variant; may be repeated
+    #[arg(long, value_name = "NAME", value_enum)]
+    pub variant: Vec<Variant>,
+    /// Refuse images of more pixels (as in 100M, 50MP, 640000); 100M by default
+    #[arg(long, value_name = "PIXELS", value_parser = values::pixels)]
+    pub max_pixels: Option<u64>,
 }
 
 /// Arguments of `doctor`.

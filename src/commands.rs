@@ -1,5 +1,6 @@
 //! What each command does; one file a command.
 
+pub mod bench;
 pub mod classify;
 pub mod doctor;
 pub mod run;
@@ -21,7 +22,7 @@ pub enum Exit {
     Nothing = 1,
     /// A bad option, knob or config file.
     Usage = 2,
-    /// Some inputs failed (with `--once`, and in `classify`).
+    /// Some inputs failed (with `--once`, in `classify` and in `bench`).
     SomeFailed = 3,
 }
 

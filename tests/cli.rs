@@ -44,8 +44,8 @@ fn the_long_help() {
 #[test]
 fn the_help_of_each_command() {
     let mut all = String::new();
-    for command in ["classify", "doctor"] {
-        let output = pipetop(&[command, "-h"]);
+    for command in [&["classify"][..], &["bench"], &["bench", "preprocess"], &["doctor"]] {
+        let output = pipetop(&[command, &["-h"]].concat());
         assert_eq!(output.status.code(), Some(0));
         all += &stdout(&output);
     }

@@ -58,6 +58,20 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Seconds above 0 and up to an hour.
+pub(super) fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.trim().trim_end_matches('s').parse().ok();
+    seconds
+        .filter(|s| *s > 0.0 && *s <= 3600.0)
+        .ok_or_else(|| "it takes seconds, above 0 and up to 3600, as in 5 or 0.5".into())
+}
+
+/// A number of threads.
+pub(super) fn threads(text: &str) -> Result<usize, String> {
+    let threads = text.trim().parse().ok().filter(|n| (1..=1024).contains(n));
+    threads.ok_or_else(|| "it takes 1 to 1024 threads".into())
+}
+
 /// A number of pixels: `640000`, `100M`, `50MP`, `1.5GP`.
 pub(crate) fn pixels(text: &str) -> Result<u64, String> {
     let lower = text.trim().to_ascii_lowercase();

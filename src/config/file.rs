@@ -21,7 +21,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::ConfigError;
 use crate::cli::{ColorChoice, ModelArgs, Setting};
-use crate::pipeline::infer::{EngineChoice, parse_engine};
+use crate::pipeline::infer::{EngineChoice, Framing, parse_engine};
 use crate::pipeline::knobs::{KNOBS, KnobId, nearest};
 
 /// What a config file sets.
@@ -56,6 +56,7 @@ const RUN_KEYS: &[&str] = &[
     "std",
     "size",
     "resize",
+    "geometry",
     "preprocessor",
     "sample_hz",
     "fps",
@@ -157,6 +158,9 @@ impl FileSettings {
             "std" => self.model.std = Some(read(name, value, crate::cli::triple)?),
             "size" => self.model.size = Some(read(name, value, whole(1..=4096))?),
             "resize" => self.model.resize = Some(read(name, value, whole(1..=8192))?),
+            "geometry" => {
+                self.model.geometry = Some(read(name, value, str::parse::<Framing>)?);
+            }
             "sample_hz" => self.sample_hz = Some(read(name, value, crate::cli::sample_hz)?),
             "fps" => self.fps = Some(read(name, value, whole(1..=60))?),
             "ascii" => self.ascii = Some(read(name, value, yes_or_no)?),
@@ -240,6 +244,7 @@ fn yes_or_no(text: &str) -> Result<bool, String> {
 mod tests {
     use super::*;
     use crate::pipeline::knobs::KnobValue;
+    use crate::pipeline::pixels::PixelFormat;
 
     fn parse(text: &str) -> Result<FileSettings, String> {
         FileSettings::parse(text, Path::new("/c/p.toml")).map_err(|error| error.to_string())
@@ -263,17 +268,18 @@ mod tests {
     #[test]
     fn every_key_of_run_is_read() {
         let text = "[run]\nengine='null'\nmodel='m.onnx'\nlabels='/l.txt'\nmean=[0.5,0.5,0.5]\n\
-                    std='0.2,0.2,0.2'\nsize=224\nresize=256\npreprocessor='p.json'\n\
+                    std='0.2,0.2,0.2'\nsize=224\nresize=256\ngeometry='squash224'\npreprocessor='p.json'\n\
                     sample_hz=20\nfps=30\nascii=true\ncolor='never'\nmouse=false\nmax_pixels='9M'\n";
         let file = parse(text).unwrap();
         for key in RUN_KEYS {
             assert!(text.contains(&format!("{key}=")), "{key} is not tried here");
         }
-        assert_eq!(file.engine, Some(EngineChoice::Null));
+        assert_eq!(file.engine, Some(EngineChoice::Null(PixelFormat::F32Nchw)));
         assert_eq!(file.model.model, Some("/c/m.onnx".into()));
         assert_eq!(file.model.labels, Some("/l.txt".into()));
         assert_eq!((file.model.mean, file.model.std), (Some([0.5; 3]), Some([0.2; 3])));
         assert_eq!((file.model.size, file.model.resize), (Some(224), Some(256)));
+        assert_eq!(file.model.geometry, "squash224".parse().ok());
         assert_eq!((file.sample_hz, file.fps), (Some(20.0), Some(30)));
         assert_eq!((file.ascii, file.mouse), (Some(true), Some(false)));
         assert_eq!((file.color, file.max_pixels), (Some(ColorChoice::Never), Some(9_000_000)));
@@ -303,7 +309,7 @@ mod tests {
         assert_eq!(
             error("[run]\nengine = 'nul'"),
             "/c/p.toml:2: `nul` is no value for run.engine: no engine is named `nul` (did you mean \
-             `null`?); engines: cpu, null, emulated:IMG_S[:MS] (as in emulated:2000:5)"
+             `null`?); engines: cpu, null[:u8], emulated:IMG_S[:MS] (as in emulated:2000:5)"
         );
         assert!(error("a = 1\nb = [").starts_with("/c/p.toml:2: no TOML: "));
         assert!(error("run = 3").starts_with("/c/p.toml:1: no setting is named `run`"));

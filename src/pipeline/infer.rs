@@ -3,6 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`choice`] | which engine, as written after `--engine` |
+//! | [`geometry`] | how a picture comes into the square that a model sees |
 //! | [`model`] | the options of a run's model, and from choice and options an engine |
 //! | [`builtin`] | the classifier compiled into the binary |
 //! | [`onnx`] | a classifier from a file: checked, run once, its labels and its preprocessing |
@@ -12,6 +13,7 @@
 pub mod builtin;
 pub mod choice;
 pub mod emulated;
+pub mod geometry;
 pub mod labels;
 pub mod model;
 pub mod null;
@@ -21,11 +23,13 @@ pub mod rten;
 mod workers;
 
 pub use choice::{EngineChoice, EngineChoiceError, parse_engine};
+pub use geometry::{Framing, Geometry};
 pub use model::{ModelError, ModelOptions, build_engine, build_engine_noting};
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+use super::pixels::{Pictures, PixelFormat};
 use crate::probe::clock::Nanos;
 
 /// The inference engine of a run.
@@ -45,18 +49,20 @@ pub struct EngineInfo {
     pub device: bool,
 }
 
-/// What an engine wants of each picture: the shorter side is resized to `short_side`, the middle
-/// `side` × `side` is cut out, and each value becomes (x − mean) / std, RGB, planes one after another.
+/// What an engine wants of each picture: resized and cut to `side` × `side` as `geometry` says, each value
+/// (x − mean) / std where the format is normalised, in the order that the format has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InputSpec {
     /// Side of the square input in pixels.
     pub side: u32,
-    /// Length to which the shorter side is resized, in pixels; at least `side`.
-    pub short_side: u32,
+    /// Which part of the picture comes into the square, and how.
+    pub geometry: Geometry,
     /// What is subtracted, by channel, on a scale of 0 to 255.
     pub mean: [f32; 3],
     /// By what is then divided, by channel, on a scale of 0 to 255.
     pub std: [f32; 3],
+    /// Type and order of the values.
+    pub format: PixelFormat,
 }
 
 impl InputSpec {
@@ -64,10 +70,21 @@ impl InputSpec {
     pub const fn values(&self) -> usize {
         3 * self.side as usize * self.side as usize
     }
+
+    /// Bytes of one picture.
+    pub const fn bytes(&self) -> usize {
+        self.values() * self.format.value_bytes()
+    }
+
+    /// Geometry and side together.
+    pub const fn framing(&self) -> Framing {
+        Framing { side: self.side, geometry: self.geometry }
+    }
 }
 
-/// Pixels of a batch, f32, N × 3 × side × side, normalised; shared since a ready batch may be replayed.
-pub type Pixels = Arc<dyn AsRef<[f32]> + Send + Sync>;
+/// Pixels of a batch in the form that [`InputSpec::format`] says, one picture after another; shared since a
+/// ready batch may be replayed.
+pub type Pixels = Arc<dyn Pictures>;
 
 /// What an engine made of a batch.
 #[derive(Clone, Debug, PartialEq)]

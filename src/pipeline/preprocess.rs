@@ -1,11 +1,13 @@
-//! How the bytes of an image become a normalised picture: decode → resize → slot.
+//! How the bytes of an image become a picture for the engine: decode → resize → slot.
 //!
-//! Geometry (`short256-crop224` for the built-in model): the upright picture's shorter side is
-//! resized to [`InputSpec::short_side`], and the middle [`InputSpec::side`] × `side` is cut out. Both
+//! Geometry ([`Geometry`]; `short256-crop224` for the built-in model): the upright picture's shorter side is
+//! resized to `short_side`, and the middle [`InputSpec::side`] × `side` is cut out. Both
 //! happen in one resampling from the part of the source that the crop covers. The filter still
 //! reaches beyond that part where the crop's neighbours would have been, so that the values are those
 //! of resizing first and cutting then (within rounding), without computing pixels that are cut off.
-//! EXIF orientation is applied last, on the small picture; the crop is that of the upright one.
+//! Squashed pictures are resampled as a whole. EXIF orientation is applied last, on the small picture; the
+//! crop is that of the upright one. What goes into the slot has the form that the engine wants
+//! ([`InputSpec::format`]).
 //!
 //! Colours: grey becomes three equal channels; CMYK JPEGs are taken as Adobe writes them (inverted),
 //! as Pillow does; alpha is dropped and 16 bits are rounded to 8; colour profiles are not applied.
@@ -19,6 +21,8 @@ mod resize;
 mod sniff;
 #[cfg(test)]
 mod tests;
+mod turn;
+mod vectors;
 
 pub use guard::guarded;
 pub use orientation::Orientation;
@@ -30,7 +34,8 @@ use normalise::Normaliser;
 use resize::SquareResizer;
 
 use super::failure::{ImageError, Reason};
-use super::infer::InputSpec;
+use super::infer::{Geometry, InputSpec};
+use super::pixels::PixelsMut;
 
 /// Pixels that an image may have unless the user says otherwise: 100 million.
 pub const MAX_PIXELS: u64 = 100_000_000;
@@ -59,7 +64,8 @@ pub struct Options {
     /// How pixels are resampled.
     pub filter: Filter,
     /// JPEGs are decoded no larger than the crop needs, and their planes resampled before they become RGB;
-    /// otherwise they are decoded in full, as all other formats are, and with [`Filter::Nearest`] in any case.
+    /// otherwise they are decoded in full, as all other formats are, and as they are in any case for filters that do
+    /// not widen with the scale.
     pub scaled: bool,
 }
 
@@ -70,18 +76,26 @@ impl Default for Options {
     }
 }
 
+/// The vector instructions with which pictures are resized and normalised here: `avx512`, `avx2`, `neon`, or
+/// `baseline` for what every processor of its kind has.
+pub fn vector_instructions() -> &'static str {
+    vectors::Vectors::best().name()
+}
+
 /// Decodes, resizes and normalises, one image after another; one for each worker.
 ///
 /// It owns the decoded pixels, the resizer's rows and the small picture, and reuses them; so does the decoder of
-/// ordinary JPEGs with its own. For those only the resizer's table of weights is allocated per image.
+/// ordinary JPEGs with its own: for those nothing is allocated per image.
 pub struct Preprocessor {
     side: u32,
-    short_side: u32,
+    geometry: Geometry,
     max_pixels: u64,
     pixels: Vec<u8>,
     jpeg: JpegDecoder,
     /// Whether the picture that was decoded last lies in planes in `jpeg`, not in `pixels`.
     planes: bool,
+    /// Whether all JPEGs are left to the general decoder.
+    general: bool,
     resizer: SquareResizer,
     normaliser: Normaliser,
 }
@@ -92,14 +106,27 @@ impl Preprocessor {
         let side = spec.side.max(1);
         Self {
             side,
-            short_side: spec.short_side.max(side),
+            geometry: match spec.geometry {
+                Geometry::Crop { short_side } => {
+                    Geometry::Crop { short_side: short_side.max(side) }
+                }
+                Geometry::Squash => Geometry::Squash,
+            },
             max_pixels,
             pixels: Vec::new(),
             jpeg: JpegDecoder::default(),
             planes: false,
+            general: false,
             resizer: SquareResizer::new(side),
-            normaliser: Normaliser::new(spec.mean, spec.std),
+            normaliser: Normaliser::new(spec),
         }
+    }
+
+    /// The same with the general decoder for all JPEGs, as on processors for which there is no other: to compare.
+    #[must_use]
+    pub fn with_general_jpeg_decoder(mut self) -> Self {
+        self.general = true;
+        self
     }
 
     /// What an image says of itself; decodes nothing.
@@ -137,7 +164,7 @@ impl Preprocessor {
     }
 
     /// Decodes, resizes and normalises the image whose header was read before, into `out`:
-    /// 3 × side × side, planes R, G, B, upright.
+    /// 3 × side × side values in the form of [`InputSpec::format`], upright.
     ///
     /// After an error `out` holds anything.
     ///
@@ -145,13 +172,13 @@ impl Preprocessor {
     /// `truncated`, `corrupt`, `unsupported` or `too-large`; `internal` where a decoder panics.
     ///
     /// # Panics
-    /// If `out` has another length than [`InputSpec::values`].
+    /// If `out` has another length than [`InputSpec::values`], or another type than the format.
     pub fn run(
         &mut self,
         bytes: &[u8],
         header: &Header,
         options: Options,
-        out: &mut [f32],
+        out: PixelsMut<'_>,
     ) -> Result<(), ImageError> {
         self.decode(bytes, header, options)?;
         self.resize(header, options)?;
@@ -180,7 +207,7 @@ impl Preprocessor {
         options: Options,
     ) -> Result<(), ImageError> {
         self.planes = false;
-        if header.jpeg.is_some() && options.scaled {
+        if header.jpeg.is_some() && options.scaled && !self.general {
             let target = (self.rect(header), self.side);
             self.planes = self.jpeg.decode_scaled(bytes, target, options.filter);
             if self.planes {
@@ -195,7 +222,11 @@ impl Preprocessor {
             if self.pixels.len() < wanted {
                 self.pixels.resize(wanted, 0);
             }
-            return self.jpeg.decode(bytes, jpeg, &mut self.pixels[..wanted]);
+            let pixels = &mut self.pixels[..wanted];
+            if self.general {
+                return jpeg::decode_generally(bytes, jpeg, pixels);
+            }
+            return self.jpeg.decode(bytes, jpeg, pixels);
         }
         self.pixels = other::decode(bytes, header.format, self.max_pixels)?;
         if self.pixels.len() < wanted {
@@ -208,7 +239,7 @@ impl Preprocessor {
     /// Second step: the crop of the picture that was decoded last, as stored, kept inside.
     ///
     /// # Errors
-    /// `internal` where the resizer fails.
+    /// `internal` where the resizer panics.
     pub fn resize(&mut self, header: &Header, options: Options) -> Result<(), ImageError> {
         let size = (header.width, header.height);
         let used = header.width as usize * header.height as usize * 3;
@@ -218,23 +249,22 @@ impl Preprocessor {
                 return Ok(());
             }
             let rect = self.rect(header);
-            self.resizer.run(&self.pixels[..used], size, rect, options.filter)
+            self.resizer.run(&self.pixels[..used], size, rect, options.filter);
+            Ok(())
         })
     }
 
     /// What the crop covers of the stored picture.
     fn rect(&self, header: &Header) -> resize::Rect {
         let size = (header.width, header.height);
-        resize::source_rect(size, header.orientation, self.short_side, self.side)
+        resize::source_rect(size, header.orientation, self.geometry, self.side)
     }
 
-    /// Third step: the crop that was made last to `out`, normalised and upright.
+    /// Third step: the crop that was made last to `out`, upright and in the form of [`InputSpec::format`].
     ///
     /// # Panics
-    /// If `out` has another length than [`InputSpec::values`].
-    pub fn normalise(&self, header: &Header, out: &mut [f32]) {
-        let side = self.side as usize;
-        assert_eq!(out.len(), 3 * side * side, "a slot holds 3 × side × side values");
-        self.normaliser.run(self.resizer.square(), side, header.orientation, out);
+    /// If `out` has another length than [`InputSpec::values`], or another type than the format.
+    pub fn normalise(&mut self, header: &Header, out: PixelsMut<'_>) {
+        self.normaliser.run(self.resizer.square(), self.side as usize, header.orientation, out);
     }
 }

@@ -3,6 +3,7 @@
 use sysinfo::{CpuRefreshKind, RefreshKind, System};
 
 use super::Finding;
+use crate::pipeline::preprocess::vector_instructions;
 
 pub(super) fn examine() -> Vec<Finding> {
     let mut findings = vec![name()];
@@ -12,7 +13,7 @@ pub(super) fn examine() -> Vec<Finding> {
     } else {
         Finding::ok("vector units", found.join(" "))
     });
-    findings.push(resizer());
+    findings.push(preprocessing());
     findings
 }
 
@@ -29,15 +30,12 @@ fn name() -> Finding {
     }
 }
 
-/// What the resizer takes is asked of itself.
-fn resizer() -> Finding {
-    use fast_image_resize::{CpuExtensions, Resizer};
-    match Resizer::new().cpu_extensions() {
-        CpuExtensions::None => Finding::missing("resizer", "uses no vector unit: resizing is slow")
-            .way_out("run it on a CPU with AVX2 or SSE4.1 (x86-64), or NEON (arm64)"),
-        extensions => {
-            Finding::ok("resizer", format!("uses {extensions:?}").to_lowercase().replace('_', "."))
-        }
+/// What preprocessing takes is asked of itself.
+fn preprocessing() -> Finding {
+    match vector_instructions() {
+        "baseline" => Finding::missing("preprocessing", "uses no vector unit: it is slow")
+            .way_out("run it on a CPU with AVX2 (x86-64) or NEON (arm64)"),
+        instructions => Finding::ok("preprocessing", format!("uses {instructions}")),
     }
 }
 

@@ -10,7 +10,8 @@ use super::null::NullEngine;
 use super::onnx::{self, MAX_SIDE};
 use super::preprocessor::{PreprocessorConfig, read_preprocessor};
 use super::rten::RtenEngine;
-use super::{Engine, InputSpec, builtin};
+use super::{Engine, Framing, Geometry, InputSpec, builtin};
+use crate::pipeline::pixels::PixelFormat;
 use crate::probe::clock::RealClock;
 
 /// The model and how it wants its pictures, as given on the command line.
@@ -30,8 +31,17 @@ pub struct ModelOptions {
     pub size: Option<u32>,
     /// Length to which the shorter side is resized, in pixels; at first 256/224 of the side.
     pub resize: Option<u32>,
+    /// Side and geometry in one; outranks `size` and `resize`.
+    pub framing: Option<Framing>,
     /// A Hugging Face `preprocessor_config.json`; the options above outrank it.
     pub preprocessor: Option<PathBuf>,
+}
+
+impl ModelOptions {
+    /// The side that was asked for.
+    fn side(&self) -> Option<u32> {
+        self.framing.map(|framing| framing.side).or(self.size)
+    }
 }
 
 /// Why there is no engine; the text is for the person who chose the model.
@@ -143,7 +153,10 @@ pub fn build_engine_noting(
     };
     let engine: Arc<dyn Engine> = match *choice {
         EngineChoice::Rten => Arc::new(rten(options, &config)?),
-        EngineChoice::Null => Arc::new(NullEngine::new(input_alone(options, &config)?)),
+        EngineChoice::Null(format) => {
+            let input = InputSpec { format, ..input_alone(options, &config)? };
+            Arc::new(NullEngine::new(input))
+        }
         EngineChoice::Emulated { rate, latency } => Arc::new(EmulatedEngine::new(
             input_alone(options, &config)?,
             rate,
@@ -164,7 +177,7 @@ fn rten(options: &ModelOptions, config: &PreprocessorConfig) -> Result<RtenEngin
         };
         return Ok(RtenEngine::new(builtin::NAME.into(), input, names.into(), network));
     };
-    let wanted = options.size.or(config.side);
+    let wanted = options.side().or(config.side);
     let network = onnx::open(path, wanted)?;
     let input = user_input(options, config, network.side as u32)?;
     let names = match &options.labels {
@@ -182,7 +195,7 @@ fn input_alone(
 ) -> Result<InputSpec, ModelError> {
     match &options.model {
         Some(path) => {
-            let network = onnx::open(path, options.size.or(config.side))?;
+            let network = onnx::open(path, options.side().or(config.side))?;
             user_input(options, config, network.side as u32)
         }
         None => resolve_input(options, config, None, &builtin::INPUT),
@@ -198,8 +211,13 @@ fn user_input(
     config: &PreprocessorConfig,
     side: u32,
 ) -> Result<InputSpec, ModelError> {
-    let defaults =
-        InputSpec { side, short_side: short_of(side), mean: IMAGENET_MEAN, std: IMAGENET_STD };
+    let defaults = InputSpec {
+        side,
+        geometry: Geometry::Crop { short_side: short_of(side) },
+        mean: IMAGENET_MEAN,
+        std: IMAGENET_STD,
+        format: PixelFormat::F32Nchw,
+    };
     resolve_input(options, config, Some(side), &defaults)
 }
 
@@ -217,7 +235,10 @@ fn resolve_input(
 ) -> Result<InputSpec, ModelError> {
     let side = side(options, config, fixed, defaults)?;
     let from_file = config.short_side.filter(|_| config.side.is_none_or(|of| of == side));
-    let default = if side == defaults.side { defaults.short_side } else { short_of(side) };
+    let default = match defaults.geometry {
+        Geometry::Crop { short_side } if side == defaults.side => short_side,
+        _ => short_of(side),
+    };
     let short_side = options.resize.or(from_file.filter(|&short| short >= side)).unwrap_or(default);
     if short_side < side {
         return Err(ModelError::Option {
@@ -231,12 +252,18 @@ fn resolve_input(
             problem: format!("{short_side} is too much; at most {} pixels", 2 * MAX_SIDE),
         });
     }
+    let geometry = match options.framing {
+        Some(framing) => framing.geometry,
+        None if options.resize.is_none() && config.squash => Geometry::Squash,
+        None => Geometry::Crop { short_side },
+    };
     let (mean, std) = scaled(options)?;
     Ok(InputSpec {
         side,
-        short_side,
+        geometry,
         mean: mean.or(config.mean).unwrap_or(defaults.mean),
         std: std.or(config.std).unwrap_or(defaults.std),
+        format: defaults.format,
     })
 }
 
@@ -246,20 +273,22 @@ fn side(
     fixed: Option<u32>,
     defaults: &InputSpec,
 ) -> Result<u32, ModelError> {
-    if let Some(size) = options.size {
+    let asked = options.side();
+    if let Some(size) = asked {
         check_size(size)?;
     }
+    let option = if options.framing.is_some() { "--geometry" } else { "--size" };
     let Some(fixed) = fixed else {
-        return match (options.size, config.side) {
+        return match (asked, config.side) {
             (Some(size), _) | (None, Some(size)) => check_size(size),
             (None, None) => Ok(defaults.side),
         };
     };
-    match (options.size, config.side, &options.preprocessor) {
+    match (asked, config.side, &options.preprocessor) {
         (Some(size), ..) if size != fixed => Err(ModelError::Option {
-            option: "--size",
+            option,
             problem: format!(
-                "the model takes {fixed} × {fixed} pixels, not {size}; leave --size out"
+                "the model takes {fixed} × {fixed} pixels, not {size}; leave {option} out"
             ),
         }),
         (None, Some(side), Some(file)) if side != fixed => Err(ModelError::Preprocessor {

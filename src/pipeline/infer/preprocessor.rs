@@ -17,6 +17,8 @@ pub struct PreprocessorConfig {
     pub side: Option<u32>,
     /// Length to which the shorter side is resized, in pixels.
     pub short_side: Option<u32>,
+    /// Whether all of the picture is resized to the square, whatever its shape.
+    pub squash: bool,
     /// What is in the file and done otherwise here, a sentence each.
     pub notes: Vec<String>,
 }
@@ -117,9 +119,10 @@ fn geometry(map: &Map<String, Value>, config: &mut PreprocessorConfig) -> Result
         }
         (None, None) => false,
     };
-    if squashes {
+    config.squash = squashes && crop.is_none();
+    if squashes && crop.is_some() {
         config.notes.push(
-            "it squashes pictures to a square; here the shorter side is resized and the middle cut out"
+            "it squashes pictures to a square before it crops; here the shorter side is resized and the middle cut out"
                 .into(),
         );
     }
@@ -220,37 +223,46 @@ fn channels(map: &Map<String, Value>, key: &str) -> Result<Option<[f64; 3]>, Str
 mod tests {
     use super::*;
 
-    /// Side and short side of a file.
-    fn geometry_of(text: &str) -> (Option<u32>, Option<u32>, usize) {
+    /// Side and short side of a file, whether it squashes, and how many notes there are on it.
+    fn geometry_of(text: &str) -> (Option<u32>, Option<u32>, bool, usize) {
         let config = parse_preprocessor(text).unwrap();
-        (config.side, config.short_side, config.notes.len())
+        (config.side, config.short_side, config.squash, config.notes.len())
     }
 
     #[test]
     fn every_way_to_write_a_size_is_followed() {
         for (text, expected) in [
-            (r#"{"size": 224}"#, (Some(224), Some(224), 1)),
-            (r#"{"size": {"height": 224, "width": 224}}"#, (Some(224), Some(224), 1)),
-            (r#"{"size": {"shortest_edge": 224}}"#, (Some(224), Some(224), 0)),
+            (r#"{"size": 224}"#, (Some(224), Some(224), true, 0)),
+            (r#"{"size": {"height": 224, "width": 224}}"#, (Some(224), Some(224), true, 0)),
+            (r#"{"size": {"shortest_edge": 224}}"#, (Some(224), Some(224), false, 0)),
             (
                 r#"{"size": {"shortest_edge": 256}, "crop_size": {"height": 224, "width": 224}}"#,
-                (Some(224), Some(256), 0),
+                (Some(224), Some(256), false, 0),
             ),
-            (r#"{"size": 256, "crop_size": 224}"#, (Some(224), Some(256), 0)),
+            (r#"{"size": 256, "crop_size": 224}"#, (Some(224), Some(256), false, 0)),
             (
                 r#"{"size": 256, "do_center_crop": false, "crop_size": 224}"#,
-                (Some(256), Some(256), 0),
+                (Some(256), Some(256), false, 0),
             ),
             (
                 r#"{"size": {"height": 256, "width": 256}, "do_center_crop": true, "crop_size": 224}"#,
-                (Some(224), Some(256), 1),
+                (Some(224), Some(256), false, 1),
             ),
-            (r#"{"size": {"shortest_edge": 224}, "crop_pct": 0.875}"#, (Some(224), Some(256), 0)),
-            (r#"{"size": {"shortest_edge": 384}, "crop_pct": 0.875}"#, (Some(384), Some(384), 1)),
-            (r#"{"do_resize": false, "size": 99, "crop_size": 224}"#, (Some(224), None, 0)),
-            (r#"{"image_processor": {"size": {"shortest_edge": 32}}}"#, (Some(32), Some(32), 0)),
-            (r#"{"resample": 3}"#, (None, None, 1)),
-            ("{}", (None, None, 0)),
+            (
+                r#"{"size": {"shortest_edge": 224}, "crop_pct": 0.875}"#,
+                (Some(224), Some(256), false, 0),
+            ),
+            (
+                r#"{"size": {"shortest_edge": 384}, "crop_pct": 0.875}"#,
+                (Some(384), Some(384), true, 0),
+            ),
+            (r#"{"do_resize": false, "size": 99, "crop_size": 224}"#, (Some(224), None, false, 0)),
+            (
+                r#"{"image_processor": {"size": {"shortest_edge": 32}}}"#,
+                (Some(32), Some(32), false, 0),
+            ),
+            (r#"{"resample": 3}"#, (None, None, false, 1)),
+            ("{}", (None, None, false, 0)),
         ] {
             assert_eq!(geometry_of(text), expected, "{text}");
         }

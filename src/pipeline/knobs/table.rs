@@ -11,7 +11,7 @@ const RATES: &[f64] =
 /// The words of `source.cache`.
 pub const CACHES: &[&str] = &["none", "bytes", "batches"];
 /// The words of `preprocess.filter`.
-pub const FILTERS: &[&str] = &["nearest", "bilinear", "cubic", "lanczos3"];
+pub const FILTERS: &[&str] = &["nearest", "bilinear", "cubic", "lanczos3", "cubic-cv"];
 
 /// The words of `preprocess.scaled_decode`.
 pub const SCALED_DECODES: &[&str] = &["on", "off"];
@@ -92,7 +92,7 @@ pub const KNOBS: &[KnobSpec] = &[
         unit: "",
         kind: KnobKind::Choice(FILTERS),
         class: KnobClass::Instant,
-        help: "resampling filter (cubic is Catmull-Rom); all but nearest are antialiased",
+        help: "resampling filter: Pillow's (cubic is its bicubic), antialiased but for nearest, or OpenCV's bicubic (cubic-cv)",
     },
     KnobSpec {
         id: KnobId::PreprocessScaledDecode,

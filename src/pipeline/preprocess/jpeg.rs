@@ -46,6 +46,8 @@ pub(super) struct JpegHeader {
     scan_at: usize,
 }
 
+pub(super) use general::decode as decode_generally;
+
 /// Reads the segments up to the first scan; decodes nothing.
 pub(super) fn header(bytes: &[u8]) -> Result<JpegHeader, ImageError> {
     let mut at = 2;

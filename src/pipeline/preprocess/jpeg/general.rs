@@ -18,7 +18,7 @@ const END_OF_IMAGE: [u8; 2] = [0xff, 0xd9];
 /// A file that lacks the end-of-image marker is decoded twice with different bytes in place of what
 /// is missing: if no pixel depends on them, then nothing but the marker is missing. A scan that an
 /// end-of-image marker ends early passes, as in libjpeg, which warns of it.
-pub(super) fn decode(
+pub(in super::super) fn decode(
     bytes: &[u8],
     header: &JpegHeader,
     pixels: &mut [u8],

@@ -18,14 +18,14 @@ mod transform;
 mod weights;
 mod words;
 
-use super::super::resize::{Filter, Rect};
+use super::super::resize::{Filter, Kernel, Rect};
 use super::entropy::{Block, last_needed};
 use super::frame::{Colours, Frame};
 use super::reader::{Reader, Start, fast_here};
 use super::sequential::{Sink, Wanted};
 use resample::{Rows, STEP};
 use transform::{Steps, transform_all};
-use weights::{Axis, Kernel, Span};
+use weights::{Axis, Span};
 use words::{Plain, Words};
 
 /// How many more samples luma has than the target at least. A transform at n/8 cuts frequencies off where the
@@ -154,7 +154,7 @@ impl Scaled {
         (rect, side): (Rect, usize),
         filter: Filter,
     ) -> Option<[Wanted; 4]> {
-        let kernel = Kernel::of(filter)?;
+        let kernel = Kernel::of(filter).filter(|kernel| kernel.antialias)?;
         if self.axes.iter().map(Axis::held).sum::<usize>() > KEPT_AXES {
             self.axes.clear();
         }

@@ -241,7 +241,7 @@ proptest! {
         if let Ok(header) = preprocessor.header(&bytes) {
             let mut out = vec![0.0; SMALL.values()];
             let options = Options { scaled, ..Options::default() };
-            let _ = preprocessor.run(&bytes, &header, options, &mut out);
+            let _ = preprocessor.run(&bytes, &header, options, PixelsMut::F32(&mut out));
         }
     }
 }

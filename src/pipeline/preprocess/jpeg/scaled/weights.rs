@@ -1,51 +1,9 @@
 //! The weights with which samples along one axis are resampled.
 
-use std::f64::consts::PI;
-
-use super::super::super::resize::Filter;
+use crate::pipeline::preprocess::resize::{Filter, Kernel};
 
 /// Fraction bits of the weights.
 pub(super) const WEIGHT_BITS: i32 = 14;
-
-/// A filter's kernel, and how far from its centre it reaches at scale 1.
-#[derive(Clone, Copy)]
-pub(super) struct Kernel {
-    value: fn(f64) -> f64,
-    support: f64,
-}
-
-impl Kernel {
-    /// `None` for a filter that is no convolution.
-    pub(super) fn of(filter: Filter) -> Option<Self> {
-        match filter {
-            Filter::Nearest => None,
-            Filter::Bilinear => Some(Self { value: triangle, support: 1.0 }),
-            Filter::Cubic => Some(Self { value: catmull_rom, support: 2.0 }),
-            Filter::Lanczos3 => Some(Self { value: lanczos3, support: 3.0 }),
-        }
-    }
-}
-
-fn triangle(x: f64) -> f64 {
-    1.0 - x.abs().min(1.0)
-}
-
-/// R. Keys, "Cubic convolution interpolation for digital image processing", 1981: a = −½.
-fn catmull_rom(x: f64) -> f64 {
-    let x = x.abs();
-    if x < 1.0 {
-        (1.5 * x - 2.5) * x * x + 1.0
-    } else if x < 2.0 {
-        ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
-    } else {
-        0.0
-    }
-}
-
-fn lanczos3(x: f64) -> f64 {
-    let sinc = |x: f64| if x == 0.0 { 1.0 } else { (PI * x).sin() / (PI * x) };
-    if x.abs() < 3.0 { sinc(x) * sinc(x / 3.0) } else { 0.0 }
-}
 
 /// What an axis is made from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,7 +45,7 @@ impl Axis {
             let end = ((centre + reach + 0.5).floor().max(0.0) as usize).min(span.samples);
             let end = end.max(from + 1);
             exact.clear();
-            let weight = |at: usize| (kernel.value)((at as f64 + 0.5 - centre) / stretch);
+            let weight = |at: usize| kernel.at((at as f64 + 0.5 - centre) / stretch);
             exact.extend((from..end).map(weight));
             let sum: f64 = exact.iter().sum();
             // One sample that the kernel just fails to reach.

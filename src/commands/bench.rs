@@ -1,0 +1,28 @@
+//! `pipetop bench`: how fast one stage is by itself, variant against variant.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`preprocess`] | the command `bench preprocess` |
+//! | [`variants`] | the ways from file to slot that are compared |
+//! | [`rounds`] | running them by turns, and timing |
+//! | [`statistics`] | medians and quartiles |
+//! | [`report`] | what is printed |
+
+pub mod preprocess;
+pub mod report;
+pub mod rounds;
+pub mod statistics;
+pub mod variants;
+
+use super::{Exit, Failure};
+use crate::cli::BenchCommand;
+
+/// Calls the bench that was chosen.
+///
+/// # Errors
+/// Where nothing can be measured, or a result not be written.
+pub fn run(command: &BenchCommand) -> Result<Exit, Failure> {
+    match command {
+        BenchCommand::Preprocess(args) => preprocess::run(args),
+    }
+}
