@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock, mpsc};
 
 fn builtin() -> Arc<dyn Engine> {
     static ENGINE: OnceLock<Arc<dyn Engine>> = OnceLock::new();
-    let load = || build_engine(&EngineChoice::Rten, &ModelOptions::default()).unwrap();
+    let load = || build_engine(&EngineChoice::Cpu, &ModelOptions::default()).unwrap();
     Arc::clone(ENGINE.get_or_init(load))
 }
 
@@ -40,7 +40,7 @@ fn logits(engine: &dyn Engine, pixels: Vec<f32>, images: usize) -> Vec<f32> {
 fn the_built_in_model_says_what_it_is() {
     let engine = builtin();
     let info = engine.info();
-    assert_eq!((info.kind.as_str(), info.model.as_str()), ("rten", "efficientnet_lite0"));
+    assert_eq!((info.kind.as_str(), info.model.as_str()), ("cpu", "efficientnet_lite0"));
     assert_eq!((info.side, info.classes, info.device), (224, 1000, false));
     let names = engine.class_names();
     assert_eq!(names.len(), 1000);
@@ -159,7 +159,7 @@ fn models_that_are_no_classifiers_are_refused_with_a_way_out() {
         ("odd.onnx", &["Frobnicate", "without that operator"]),
         ("map.onnx", &["[1, 3, 8, 8]", "N×classes"]),
     ] {
-        let error = build_engine(&EngineChoice::Rten, &options(&path(name))).err().unwrap();
+        let error = build_engine(&EngineChoice::Cpu, &options(&path(name))).err().unwrap();
         let error = error.to_string();
         assert!(error.contains(name), "{error}");
         for part in parts {
@@ -176,7 +176,7 @@ fn a_classifier_of_ones_own_runs() {
     let two = [picture(1.0, 2.0, 3.0), picture(6.0, 5.0, 4.0)].concat();
     for dims in [&[Any, Is(3), Is(8), Is(8)][..], &[Is(1), Is(3), Is(8), Is(8)]] {
         std::fs::write(&file, onnx::Net::classifier(dims).bytes()).unwrap();
-        let engine = build_engine(&EngineChoice::Rten, &options(&file)).unwrap();
+        let engine = build_engine(&EngineChoice::Cpu, &options(&file)).unwrap();
         assert_eq!(engine.info().model, "mine");
         assert_eq!((engine.info().side, engine.info().classes), (8, 3));
         assert_eq!(engine.input().short_side, 9);
@@ -188,7 +188,7 @@ fn a_classifier_of_ones_own_runs() {
     }
     std::fs::write(&file, onnx::Net::classifier(&[Any, Is(3), Any, Any]).bytes()).unwrap();
     let sized = ModelOptions { size: Some(8), ..options(&file) };
-    let engine = build_engine(&EngineChoice::Rten, &sized).unwrap();
+    let engine = build_engine(&EngineChoice::Cpu, &sized).unwrap();
     assert_eq!(logits(&*engine, two, 2), [1.0, 2.0, 3.0, 6.0, 5.0, 4.0]);
 }
 
@@ -198,7 +198,7 @@ fn a_model_that_ends_in_a_softmax_is_found_out() {
     let file = folder.path().join("soft.onnx");
     let model = onnx::Net::classifier(&[Any, Is(3), Is(8), Is(8)]).softmax();
     std::fs::write(&file, model.bytes()).unwrap();
-    let engine = build_engine(&EngineChoice::Rten, &options(&file)).unwrap();
+    let engine = build_engine(&EngineChoice::Cpu, &options(&file)).unwrap();
     assert!(engine.outputs_probabilities());
     let p = logits(&*engine, noise(1, 192), 1);
     assert!((p.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{p:?}");
@@ -223,7 +223,7 @@ fn labels_and_preprocessing_come_from_files_and_flags_outrank_them() {
         preprocessor: Some(path("preprocessor_config.json")),
         ..options(&path("mine.onnx"))
     };
-    let (engine, notes) = build_engine_noting(&EngineChoice::Rten, &given).unwrap();
+    let (engine, notes) = build_engine_noting(&EngineChoice::Cpu, &given).unwrap();
     assert_eq!(*engine.class_names(), ["red", "green", "blue"]);
     let input = *engine.input();
     assert_eq!((input.short_side, input.mean, input.std), (10, [128.0; 3], [64.0; 3]));
@@ -231,15 +231,15 @@ fn labels_and_preprocessing_come_from_files_and_flags_outrank_them() {
 
     given.mean = Some([0.2, 0.4, 0.6]);
     given.resize = Some(8);
-    let input = *build_engine(&EngineChoice::Rten, &given).unwrap().input();
+    let input = *build_engine(&EngineChoice::Cpu, &given).unwrap().input();
     assert_eq!((input.short_side, input.mean, input.std), (8, [51.0, 102.0, 153.0], [64.0; 3]));
     given.mean = Some([123.675, 116.28, 103.53]);
     given.std = Some([1.0; 3]);
-    let input = *build_engine(&EngineChoice::Rten, &given).unwrap().input();
+    let input = *build_engine(&EngineChoice::Cpu, &given).unwrap().input();
     assert_eq!((input.mean, input.std), ([123.675, 116.28, 103.53], [1.0; 3]));
 
     let error =
-        |given: &ModelOptions| build_engine(&EngineChoice::Rten, given).err().unwrap().to_string();
+        |given: &ModelOptions| build_engine(&EngineChoice::Cpu, given).err().unwrap().to_string();
     given.std = Some([0.2, 0.0, 0.2]);
     assert!(error(&given).starts_with("--std: "), "{}", error(&given));
     given.std = None;

@@ -23,7 +23,7 @@ pub fn run(args: &ClassifyArgs) -> Result<Exit, Failure> {
     let model = classify_model(args)?;
     let source = Source::from_paths(&args.images, &[])?;
     setup::tell(source.notices());
-    let engine = setup::engine(EngineChoice::Rten, &model)?;
+    let engine = setup::engine(EngineChoice::Cpu, &model)?;
     let max_pixels = args.max_pixels.unwrap_or(DEFAULT_MAX_PIXELS);
     let out = BufWriter::new(io::stdout().lock());
     let summary = if args.json {
