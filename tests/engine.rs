@@ -8,6 +8,7 @@ mod onnx;
 use onnx::Dim::{Any, Is};
 use pipetop::pipeline::infer::{
     Engine, EngineChoice, ModelOptions, Output, Pixels, build_engine, build_engine_noting,
+    build_for_threads,
 };
 use std::sync::{Arc, OnceLock, mpsc};
 
@@ -190,6 +191,46 @@ fn a_classifier_of_ones_own_runs() {
     let sized = ModelOptions { size: Some(8), ..options(&file) };
     let engine = build_engine(&EngineChoice::Cpu, &sized).unwrap();
     assert_eq!(logits(&*engine, two, 2), [1.0, 2.0, 3.0, 6.0, 5.0, 4.0]);
+}
+
+#[test]
+fn a_model_that_the_engine_lacks_an_operator_for_runs_on_rten_and_says_why() {
+    let file = std::path::Path::new("tests/data/ops/refused_erf_alone.onnx");
+    let (engine, notes) = build_engine_noting(&EngineChoice::Cpu, &options(file)).unwrap();
+    assert_eq!((engine.info().kind.as_str(), engine.info().name.as_str()), ("rten", "rten on CPU"));
+    let [note] = notes.as_slice() else { panic!("{notes:?}") };
+    for part in ["refused_erf_alone runs on rten", "Erf `erf_1`", "not among those"] {
+        assert!(note.contains(part), "{note}");
+    }
+    assert_eq!(logits(&*engine, noise(2, 108), 2).len(), 216);
+    let (engine, notes) = build_engine_noting(&EngineChoice::Rten, &options(file)).unwrap();
+    assert_eq!((engine.info().kind.as_str(), notes.len()), ("rten", 0));
+}
+
+#[test]
+fn rten_and_the_engine_agree_on_the_built_in_model() {
+    let rten = build_engine(&EngineChoice::Rten, &ModelOptions::default()).unwrap();
+    assert_eq!(rten.info().kind, "rten");
+    let pixels = noise(2, rten.input().values());
+    let (ours, theirs) = (logits(&*builtin(), pixels.clone(), 2), logits(&*rten, pixels, 2));
+    for (a, b) in ours.iter().zip(&theirs) {
+        assert!((a - b).abs() <= 1e-4 * b.abs().max(1.0), "{a} by ours, {b} by rten");
+    }
+}
+
+#[test]
+fn a_team_gives_what_one_thread_gives() {
+    let values = builtin().input().values();
+    let (alone, _) = build_for_threads(&EngineChoice::Cpu, &ModelOptions::default(), None).unwrap();
+    let (team, _) =
+        build_for_threads(&EngineChoice::Cpu, &ModelOptions::default(), Some(3)).unwrap();
+    for images in [1, 2, 4] {
+        let pixels = noise(images, values);
+        let expected = logits(&*alone, pixels.clone(), images);
+        for _ in 0..3 {
+            assert_eq!(logits(&*team, pixels.clone(), images), expected, "{images} images");
+        }
+    }
 }
 
 #[test]

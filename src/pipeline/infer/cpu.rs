@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `simd` | the inner loops for AVX-512, AVX2 and any machine, chosen when a model is loaded |
 //! | `product` | convolutions and matrix products: packed weights, blocks, gathered rows |
+//! | `winograd` | 3×3 convolutions in fewer multiplications |
 //! | `steps` | every other operation, and what is common to all: tasks that threads share |
 //! | `network` | a graph made ready, and one batch going through it |
 //! | `team` | threads that help with one batch |
@@ -25,6 +26,7 @@ mod steps;
 mod team;
 #[cfg(test)]
 mod tests;
+mod winograd;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

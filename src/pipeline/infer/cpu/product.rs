@@ -11,6 +11,8 @@
 //!
 //! Bias, residual and clipping are done in registers; other activations on a block that was just written.
 
+mod gather;
+
 use super::buffer::Buffer;
 use super::simd::{Isa, MAX_ROWS, Tile};
 use crate::pipeline::infer::graph::{Activation, Conv, Graph, Linear, Node, Window};
@@ -92,7 +94,7 @@ pub(super) fn part(total: usize, parts: usize, index: usize) -> std::ops::Range<
 }
 
 /// What min and max leave of an activation.
-fn clipped(activation: Activation) -> (f32, f32, Activation) {
+pub(super) fn clipped(activation: Activation) -> (f32, f32, Activation) {
     let (none, all) = (Activation::None, f32::INFINITY);
     match activation {
         Activation::None => (-all, all, none),
@@ -339,105 +341,6 @@ impl Product {
                 let values =
                     std::slice::from_raw_parts_mut(output.add(row * out_step + from), to - from);
                 self.isa.activate(self.activation, values);
-            }
-        }
-    }
-
-    /// Copies a run of the inner axis of some rows to `scratch`.
-    ///
-    /// # Safety
-    /// The input holds the rows, `scratch` has room for them.
-    unsafe fn gather(
-        &self,
-        input: *const f32,
-        rows: std::ops::Range<usize>,
-        depth: std::ops::Range<usize>,
-        group: usize,
-        scratch: *mut f32,
-    ) {
-        let step = self.scratch_step();
-        for (at, row) in rows.enumerate() {
-            // SAFETY: the caller vouches for both; `window_row` keeps within the image.
-            unsafe {
-                let to = scratch.add(at * step);
-                match &self.source {
-                    Source::Rows { step } => {
-                        self.isa.copy(to, input.add(row * step + depth.start), depth.len());
-                    }
-                    Source::Windows { window, channels } => {
-                        let (image, pixel) = (row / self.rows, row % self.rows);
-                        let image = input.add(image * window.input[0] * window.input[1] * channels);
-                        self.window_row(window, *channels, image, pixel, depth.clone(), group, to);
-                    }
-                }
-            }
-        }
-    }
-
-    /// One row of windows: the window of `pixel`, from `depth.start` to `depth.end`.
-    ///
-    /// # Safety
-    /// `image` is one image of the input, `to` has room for the run.
-    #[expect(clippy::too_many_arguments, reason = "what a gathered row is made of")]
-    unsafe fn window_row(
-        &self,
-        window: &Window,
-        channels: usize,
-        image: *const f32,
-        pixel: usize,
-        depth: std::ops::Range<usize>,
-        group: usize,
-        to: *mut f32,
-    ) {
-        let ins = channels / self.groups;
-        let (oy, ox) = (pixel / window.output[1], pixel % window.output[1]);
-        // Values of the inner axis from `from` on: `count` zeros or a copy, cut to the run.
-        let place = |from: usize, count: usize, source: Option<*const f32>| {
-            let (start, end) = (from.max(depth.start), (from + count).min(depth.end));
-            if start >= end {
-                return;
-            }
-            // SAFETY: start .. end is within the run, for which there is room, and within the source.
-            unsafe {
-                let to = to.add(start - depth.start);
-                match source {
-                    Some(source) => self.isa.copy(to, source.add(start - from), end - start),
-                    None => to.write_bytes(0, end - start),
-                }
-            }
-        };
-        // Columns of a window lie together where nothing lies between them.
-        let together = window.dilation[1] == 1 && self.groups == 1;
-        let [kernel_rows, kernel_columns] = window.kernel;
-        let left = ox * window.stride[1];
-        for ky in 0..kernel_rows {
-            let from = ky * kernel_columns * ins;
-            let y = (oy * window.stride[0] + ky * window.dilation[0]).wrapping_sub(window.pad[0]);
-            if y >= window.input[0] {
-                place(from, kernel_columns * ins, None);
-                continue;
-            }
-            // SAFETY: row y and the columns below are within the image.
-            let line = unsafe { image.add(y * window.input[1] * channels + group * ins) };
-            if together {
-                let before = window.pad[1].saturating_sub(left).min(kernel_columns);
-                let end = (window.input[1] + window.pad[1])
-                    .saturating_sub(left)
-                    .min(kernel_columns)
-                    .max(before);
-                place(from, before * ins, None);
-                // SAFETY: column left + before − pad is within the image where anything is copied.
-                let source = line.wrapping_add(
-                    (left + before).wrapping_sub(window.pad[1]).wrapping_mul(channels),
-                );
-                place(from + before * ins, (end - before) * ins, Some(source));
-                place(from + end * ins, (kernel_columns - end) * ins, None);
-                continue;
-            }
-            for kx in 0..kernel_columns {
-                let x = (left + kx * window.dilation[1]).wrapping_sub(window.pad[1]);
-                let source = (x < window.input[1]).then(|| line.wrapping_add(x * channels));
-                place(from + kx * ins, ins, source);
             }
         }
     }

@@ -60,6 +60,44 @@ pub(super) struct Row<'a> {
     pub(super) max: f32,
 }
 
+/// Windows that lie within an image, to be laid out in rows: the values of a window are `lines` × `blocks` × `run`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Windows {
+    /// Where the first row goes, and how far apart rows are.
+    pub(super) to: *mut f32,
+    pub(super) to_step: usize,
+    /// Where the first window begins, how many there are and how far apart.
+    pub(super) from: *const f32,
+    pub(super) pixels: usize,
+    pub(super) pixel_step: usize,
+    /// Lines of the image that a window takes values from.
+    pub(super) lines: usize,
+    pub(super) line_step: usize,
+    /// Runs of each line.
+    pub(super) blocks: usize,
+    pub(super) block_step: usize,
+    /// Values that lie together.
+    pub(super) run: usize,
+}
+
+/// Pixels that a Winograd transform takes or gives, and the 4×4 values that they are turned into.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patch {
+    /// Pixel (0, 0) less `origin` values: that pixel itself may lie outside of the image, above or to the left.
+    pub(super) image: *mut f32,
+    pub(super) origin: usize,
+    pub(super) line_step: usize,
+    pub(super) channels: usize,
+    /// Which of the rows and columns are there; the others are zeros, or not written.
+    pub(super) rows: [usize; 2],
+    pub(super) columns: [usize; 2],
+    /// Value i of channel c at i · `value_step` + c, with room for whole vectors of channels.
+    pub(super) values: *mut f32,
+    pub(super) value_step: usize,
+}
+
+/// Patch, bias, residual or null, and what the result is cut off at.
+type CollectKernel = unsafe fn(&Patch, *const f32, *const f32, (f32, f32));
 type TileKernel = unsafe fn(&Tile);
 /// Output, x, scale, shift.
 type AffineKernel = unsafe fn(&mut [f32], &[f32], &[f32], &[f32]);
@@ -79,6 +117,9 @@ pub(super) struct Isa {
     /// Kernels of a product by vectors a row (one or two) and rows, both less one.
     tiles: [&'static [TileKernel]; 2],
     copy: unsafe fn(*mut f32, *const f32, usize),
+    gather: unsafe fn(&Windows),
+    spread: unsafe fn(&Patch),
+    collect: CollectKernel,
     depthwise: unsafe fn(&Row),
     max_pool: unsafe fn(&Row),
     average_pool: unsafe fn(&Row, bool),
@@ -135,6 +176,39 @@ impl Isa {
     pub(super) unsafe fn copy(&self, to: *mut f32, from: *const f32, count: usize) {
         // SAFETY: this set was found on this machine, and the caller vouches for the pointers.
         unsafe { (self.copy)(to, from, count) }
+    }
+
+    /// Lays windows out in rows.
+    ///
+    /// # Safety
+    /// All that [`Windows`] says is so.
+    pub(super) unsafe fn gather(&self, windows: &Windows) {
+        // SAFETY: this set was found on this machine, and the caller vouches for the windows.
+        unsafe { (self.gather)(windows) }
+    }
+
+    /// Turns 4×4 pixels into 4×4 values.
+    ///
+    /// # Safety
+    /// All that [`Patch`] says is so.
+    pub(super) unsafe fn spread(&self, patch: &Patch) {
+        // SAFETY: this set was found on this machine, and the caller vouches for the patch.
+        unsafe { (self.spread)(patch) }
+    }
+
+    /// Turns 4×4 values into 2×2 pixels, adds bias and residual and cuts off.
+    ///
+    /// # Safety
+    /// All that [`Patch`] says is so; the bias is of whole vectors, the residual null or laid out as the image from pixel (0, 0) on.
+    pub(super) unsafe fn collect(
+        &self,
+        patch: &Patch,
+        bias: *const f32,
+        residual: *const f32,
+        limits: (f32, f32),
+    ) {
+        // SAFETY: this set was found on this machine, and the caller vouches for the rest.
+        unsafe { (self.collect)(patch, bias, residual, limits) }
     }
 
     /// A row of a depthwise convolution.

@@ -6,6 +6,7 @@ mod windows;
 
 use super::product::{Job, Product};
 use super::simd::Isa;
+use super::winograd::Winograd;
 use crate::pipeline::infer::graph::{Graph, Node, Op, PoolKind, TensorId};
 
 /// Where a tensor lies: both in values an image.
@@ -39,6 +40,16 @@ impl Memory {
         // Offsets are within the arena by the plan, which nobody but the plan's own tests need to trust: a wrong one is a
         // pointer that no block below may use.
         self.arena.wrapping_add(place.offset * self.images)
+    }
+
+    /// What a convolution or a product works on.
+    fn job(&self, input: Place, output: Place, residual: Option<Place>) -> Job {
+        Job {
+            input: self.start(input),
+            output: self.start(output),
+            residual: residual.map_or(std::ptr::null(), |place| self.start(place).cast_const()),
+            images: self.images,
+        }
     }
 
     /// All values of a tensor of the batch.
@@ -114,6 +125,35 @@ impl Step for ProductStep {
     }
 }
 
+struct WinogradStep {
+    winograd: Winograd,
+    input: Place,
+    output: Place,
+    residual: Option<Place>,
+}
+
+impl Step for WinogradStep {
+    fn tasks(&self, images: usize, threads: usize) -> usize {
+        self.winograd.tasks(images, threads)
+    }
+
+    fn scratch(&self, images: usize, threads: usize) -> usize {
+        self.winograd.scratch(images, threads)
+    }
+
+    unsafe fn run(&self, memory: &Memory, task: usize, scratch: *mut f32) {
+        // SAFETY: the job's tensors are those of the plan; the caller vouches for the rest.
+        unsafe {
+            self.winograd.run(
+                &memory.job(self.input, self.output, self.residual),
+                memory.threads,
+                task,
+                scratch,
+            );
+        };
+    }
+}
+
 /// Makes the step of a node.
 pub(super) fn step(isa: &'static Isa, graph: &Graph, node: &Node) -> Box<dyn Step> {
     let place = |id: TensorId| Place::of(graph, id);
@@ -124,6 +164,12 @@ pub(super) fn step(isa: &'static Isa, graph: &Graph, node: &Node) -> Box<dyn Ste
         Op::Conv(conv) if conv.is_depthwise() => {
             Box::new(windows::depthwise(isa, graph, node, conv, input, output))
         }
+        Op::Conv(conv) if Winograd::pays(conv) => Box::new(WinogradStep {
+            winograd: Winograd::new(isa, graph, node, conv),
+            input,
+            output,
+            residual: node.epilogue.residual.map(place),
+        }),
         Op::Conv(conv) => Box::new(ProductStep {
             product: Product::conv(isa, graph, node, conv),
             input,

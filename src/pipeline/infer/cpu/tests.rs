@@ -192,6 +192,32 @@ fn convolutions_of_every_shape() {
 }
 
 #[test]
+fn convolutions_of_three_by_three_with_many_channels() {
+    for seed in 0..12 {
+        let mut noise = Noise(seed);
+        let side = noise.between(13, 18);
+        let (inputs, outputs) = (noise.between(32, 70), noise.between(32, 70));
+        let pads: [usize; 4] = std::array::from_fn(|_| noise.between(0, 2));
+        let (pad, pad_end) = ([pads[0], pads[1]], [pads[2], pads[3]]);
+        let output = [side + pad[0] + pad_end[0] - 2, side + pad[1] + pad_end[1] - 2];
+        let (kernel, ones) = ([3; 2], [1; 2]);
+        let window =
+            Window { input: [side; 2], output, kernel, stride: ones, dilation: ones, pad, pad_end };
+        let (mut sketch, x) = Sketch::new(side, inputs, seed);
+        let weight = sketch.weight(vec![outputs, 3, 3, inputs]);
+        let bias = (seed % 2 == 0).then(|| sketch.weight(vec![outputs]));
+        let conv = Conv { window, inputs, outputs, groups: 1, weight };
+        let activation = [Activation::Relu, Activation::Silu, Activation::None][seed as usize % 3];
+        let dims = vec![output[0], output[1], outputs];
+        let epilogue = Epilogue { bias, residual: None, activation };
+        let y = sketch.add(Op::Conv(conv), vec![x], dims.clone(), epilogue);
+        let epilogue = Epilogue { residual: Some(y), ..epilogue };
+        let z = sketch.add(Op::Conv(conv), vec![x], dims, epilogue);
+        check(&sketch.graph(z), 2, &format!("{conv:?}"));
+    }
+}
+
+#[test]
 fn depthwise_convolutions_of_every_shape() {
     for seed in 0..40 {
         let mut noise = Noise(seed);

@@ -4,7 +4,7 @@ use super::kernels::kernels;
 use std::arch::x86_64::{
     __m256, __m256i, _mm256_add_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256,
     _mm256_maskload_ps, _mm256_maskstore_ps, _mm256_max_ps, _mm256_min_ps, _mm256_mul_ps,
-    _mm256_set1_ps, _mm256_storeu_ps,
+    _mm256_set1_ps, _mm256_storeu_ps, _mm256_sub_ps,
 };
 
 type Vector = __m256;
@@ -23,6 +23,7 @@ kernels! {
     store_part: |p, v, n| _mm256_maskstore_ps(p, mask(n), v),
     fma: |a, b, c| _mm256_fmadd_ps(a, b, c),
     add: |a, b| _mm256_add_ps(a, b),
+    sub: |a, b| _mm256_sub_ps(a, b),
     mul: |a, b| _mm256_mul_ps(a, b),
     max: |a, b| _mm256_max_ps(a, b),
     min: |a, b| _mm256_min_ps(a, b),

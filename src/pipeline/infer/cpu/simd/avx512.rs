@@ -4,7 +4,7 @@ use super::kernels::kernels;
 use std::arch::x86_64::{
     __m512, __mmask16, _mm512_add_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_storeu_ps,
     _mm512_maskz_loadu_ps, _mm512_max_ps, _mm512_min_ps, _mm512_mul_ps, _mm512_set1_ps,
-    _mm512_storeu_ps,
+    _mm512_storeu_ps, _mm512_sub_ps,
 };
 
 type Vector = __m512;
@@ -23,6 +23,7 @@ kernels! {
     store_part: |p, v, n| _mm512_mask_storeu_ps(p, mask(n), v),
     fma: |a, b, c| _mm512_fmadd_ps(a, b, c),
     add: |a, b| _mm512_add_ps(a, b),
+    sub: |a, b| _mm512_sub_ps(a, b),
     mul: |a, b| _mm512_mul_ps(a, b),
     max: |a, b| _mm512_max_ps(a, b),
     min: |a, b| _mm512_min_ps(a, b),

@@ -17,11 +17,12 @@ macro_rules! kernels {
         store_part: |$sp_p:ident, $sp_v:ident, $sp_n:ident| $store_part:expr,
         fma: |$fma_a:ident, $fma_b:ident, $fma_c:ident| $fma:expr,
         add: |$add_a:ident, $add_b:ident| $add:expr,
+        sub: |$sub_a:ident, $sub_b:ident| $sub:expr,
         mul: |$mul_a:ident, $mul_b:ident| $mul:expr,
         max: |$max_a:ident, $max_b:ident| $max:expr,
         min: |$min_a:ident, $min_b:ident| $min:expr,
     ) => {
-        use super::{Isa, Row, Tile, TileKernel, math};
+        use super::{Isa, Patch, Row, Tile, TileKernel, Windows, math};
         use crate::pipeline::infer::graph::{Activation, BinaryOp};
 
         pub(super) static ISA: Isa = Isa {
@@ -30,6 +31,9 @@ macro_rules! kernels {
             rows: $rows,
             tiles: [&[$(tile::<$tile, 1> as TileKernel),*], &[$(tile::<$tile, 2> as TileKernel),*]],
             copy,
+            gather,
+            spread,
+            collect,
             depthwise,
             max_pool,
             average_pool,
@@ -84,6 +88,12 @@ macro_rules! kernels {
         #[inline]
         fn add($add_a: Vector, $add_b: Vector) -> Vector {
             $add
+        }
+
+        $(#[$feature])?
+        #[inline]
+        fn sub($sub_a: Vector, $sub_b: Vector) -> Vector {
+            $sub
         }
 
         $(#[$feature])?
@@ -179,6 +189,7 @@ macro_rules! kernels {
 
         /// Copies `count` values.
         $(#[$feature])?
+        #[inline]
         unsafe fn copy(to: *mut f32, from: *const f32, count: usize) {
             // SAFETY: the caller vouches for `count` values at both pointers.
             unsafe {
@@ -190,6 +201,97 @@ macro_rules! kernels {
                 if at < count {
                     store_part(to.add(at), load_part(from.add(at), count - at), count - at);
                 }
+            }
+        }
+
+        /// Lays windows out in rows.
+        $(#[$feature])?
+        unsafe fn gather(w: &Windows) {
+            // SAFETY: the caller vouches for all that `Windows` says.
+            unsafe {
+                for pixel in 0..w.pixels {
+                    let mut to = w.to.add(pixel * w.to_step);
+                    let from = w.from.add(pixel * w.pixel_step);
+                    for line in 0..w.lines {
+                        for block in 0..w.blocks {
+                            copy(to, from.add(line * w.line_step + block * w.block_step), w.run);
+                            to = to.add(w.run);
+                        }
+                    }
+                }
+            }
+        }
+
+        /// Bᵀ d B of 4×4 pixels d, for each channel.
+        $(#[$feature])?
+        unsafe fn spread(p: &Patch) {
+            let mut from = 0;
+            while from < p.channels {
+                let n = (p.channels - from).min(LANES);
+                let mut d = [[splat(0.0); 4]; 4];
+                // SAFETY: the caller vouches for all that `Patch` says: the pixels marked as there, and places of whole vectors.
+                unsafe {
+                    for y in p.rows[0]..p.rows[1] {
+                        for x in p.columns[0]..p.columns[1] {
+                            let at = p.image.wrapping_offset(
+                                (y * p.line_step + x * p.channels + from).wrapping_sub(p.origin).cast_signed(),
+                            );
+                            d[y][x] = if n == LANES { load(at) } else { load_part(at, n) };
+                        }
+                    }
+                    let mut half = d;
+                    for x in 0..4 {
+                        let [a, b, c, e] = [d[0][x], d[1][x], d[2][x], d[3][x]];
+                        half[0][x] = sub(a, c);
+                        half[1][x] = add(b, c);
+                        half[2][x] = sub(c, b);
+                        half[3][x] = sub(b, e);
+                    }
+                    for y in 0..4 {
+                        let [a, b, c, e] = half[y];
+                        for (x, value) in [sub(a, c), add(b, c), sub(c, b), sub(b, e)].into_iter().enumerate() {
+                            store(p.values.add((4 * y + x) * p.value_step + from), value);
+                        }
+                    }
+                }
+                from += LANES;
+            }
+        }
+
+        /// Aᵀ m A of 4×4 values m, which are 2×2 pixels, for each channel.
+        $(#[$feature])?
+        unsafe fn collect(p: &Patch, bias: *const f32, residual: *const f32, (low, high): (f32, f32)) {
+            let (low, high) = (splat(low), splat(high));
+            let mut from = 0;
+            while from < p.channels {
+                let n = (p.channels - from).min(LANES);
+                // SAFETY: the caller vouches for all that `Patch` says, a bias of whole vectors, and a residual as large as the image.
+                unsafe {
+                    let value = |at: usize| load(p.values.add(at * p.value_step + from));
+                    let mut half = [[splat(0.0); 4]; 2];
+                    for x in 0..4 {
+                        let [a, b, c, e] = [value(x), value(4 + x), value(8 + x), value(12 + x)];
+                        half[0][x] = add(add(a, b), c);
+                        half[1][x] = sub(sub(b, c), e);
+                    }
+                    let bias = load(bias.add(from));
+                    for y in p.rows[0]..p.rows[1] {
+                        let [a, b, c, e] = half[y];
+                        let pair = [add(add(a, b), c), sub(sub(b, c), e)];
+                        for x in p.columns[0]..p.columns[1] {
+                            let at = y * p.line_step + x * p.channels + from;
+                            let mut value = add(pair[x], bias);
+                            if !residual.is_null() {
+                                let other = residual.add(at);
+                                value = add(value, if n == LANES { load(other) } else { load_part(other, n) });
+                            }
+                            value = min(max(value, low), high);
+                            let to = p.image.add(at);
+                            if n == LANES { store(to, value) } else { store_part(to, value, n) }
+                        }
+                    }
+                }
+                from += LANES;
             }
         }
 

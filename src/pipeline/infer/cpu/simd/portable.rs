@@ -18,6 +18,7 @@ kernels! {
     store_part: |p, v, n| p.copy_from_nonoverlapping(v.as_ptr(), n),
     fma: |a, b, c| std::array::from_fn(|i| a[i] * b[i] + c[i]),
     add: |a, b| std::array::from_fn(|i| a[i] + b[i]),
+    sub: |a, b| std::array::from_fn(|i| a[i] - b[i]),
     mul: |a, b| std::array::from_fn(|i| a[i] * b[i]),
     max: |a, b| std::array::from_fn(|i| if a[i] > b[i] { a[i] } else { b[i] }),
     min: |a, b| std::array::from_fn(|i| if a[i] < b[i] { a[i] } else { b[i] }),
