@@ -37,9 +37,12 @@ Exit codes:
 
 // Help is plain text; backticks, which belong into a doc comment, would be printed.
 const ENGINE_HELP: &str =
-    "The engine that infers: cpu, null[:FORMAT] (drops each batch) or emulated:IMG_S[:MS]";
+    "The engine that infers: cpu, rten, null[:FORMAT] (drops each batch) or emulated:IMG_S[:MS]";
 const ENGINE_LONG_HELP: &str = "\
-The engine that infers: cpu, null[:FORMAT] (drops each batch) or emulated:IMG_S[:MS]
+The engine that infers: cpu, rten, null[:FORMAT] (drops each batch) or emulated:IMG_S[:MS]
+
+cpu is an engine of our own; a model with an operator that it lacks runs on rten, another engine on the CPU, with a \
+notice. rten runs any model there.
 
 The null engine takes pictures in the form that a real one would want: f32 (planes, normalised; the \
 default), f32-nhwc (pixels, normalised) or u8 (bytes as they are, for engines that normalise on the GPU), \
@@ -81,10 +84,45 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Name what is on each image: the five likeliest classes
     Classify(Box<ClassifyArgs>),
-    /// Measure one stage by itself, variant against variant
+    /// Measure one stage by itself
     Bench(BenchArgs),
     /// Say what this machine has, and what to do about what is missing
     Doctor(DoctorArgs),
+}
+
+/// Arguments of `bench infer`.
+#[derive(Args, Clone, Debug)]
+pub struct BenchInferArgs {
+    /// The model: a classifier in ONNX, or the one built in
+    #[arg(long, value_name = "FILE.onnx|builtin", default_value = "builtin")]
+    pub model: PathBuf,
+    /// The engine: cpu or rten
+    #[arg(long, value_name = "ENGINE", value_parser = parse_engine, default_value = "cpu")]
+    pub engine: EngineChoice,
+    /// Images of a batch; several, one after another
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,8", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub batch: Vec<u32>,
+    /// Threads that share a batch; several, one after another
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Vec<u32>,
+    /// How long each is measured
+    #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "3s")]
+    pub seconds: Duration,
+    /// Side of the square that the model sees, where it leaves that open, in pixels
+    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub size: Option<u32>,
+    /// How long each layer takes, on one thread (engine cpu)
+    #[arg(long)]
+    pub layers: bool,
+    /// Run the pictures of this file (f32, little-endian, N×3×H×W, normalised) and measure nothing; with --logits
+    #[arg(long, value_name = "FILE", requires = "logits")]
+    pub input: Option<PathBuf>,
+    /// Where their logits go (f32, little-endian, N×classes)
+    #[arg(long, value_name = "FILE", requires = "input")]
+    pub logits: Option<PathBuf>,
+    /// JSON in place of text
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of a run.
@@ -134,7 +172,7 @@ pub struct RunArgs {
     /// Settings of the engine and its model.
     #[command(flatten)]
     pub model: ModelArgs,
-    /// The engine: `cpu`, `null[:FORMAT]` or `emulated:IMG_S[:MS]`.
+    /// The engine: `cpu`, `rten`, `null[:FORMAT]` or `emulated:IMG_S[:MS]`.
     #[arg(long, value_name = "ENGINE", value_parser = parse_engine, help = ENGINE_HELP, long_help = ENGINE_LONG_HELP, help_heading = "Engine")]
     pub engine: Option<EngineChoice>,
 
@@ -252,6 +290,8 @@ pub struct BenchArgs {
 pub enum BenchCommand {
     /// From file to batch slot: decode, resize, normalise
     Preprocess(BenchPreprocessArgs),
+    /// Inference: images a second and ms a batch, for a model, batch sizes and threads
+    Infer(BenchInferArgs),
 }
 
 /// Arguments of `bench preprocess`.

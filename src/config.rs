@@ -153,7 +153,7 @@ impl RunConfig {
             knobs.set(setting.id, setting.value);
         }
         let engine = args.engine.or(file.engine).unwrap_or_default();
-        if engine != EngineChoice::Rten && args.model.model.is_some() {
+        if !engine.runs_models() && args.model.model.is_some() {
             return Err(ConfigError::Usage(format!(
                 "--model is for --engine cpu: the engine {engine} runs no model"
             )));

@@ -1,4 +1,4 @@
-//! `pipetop bench`: how fast one stage is by itself, variant against variant.
+//! `pipetop bench`: how fast one stage is by itself.
 //!
 //! | module | what |
 //! |---|---|
@@ -7,7 +7,9 @@
 //! | [`rounds`] | running them by turns, and timing |
 //! | [`statistics`] | medians and quartiles |
 //! | [`report`] | what is printed |
+//! | [`infer`] | the command `bench infer` |
 
+pub mod infer;
 pub mod preprocess;
 pub mod report;
 pub mod rounds;
@@ -24,5 +26,6 @@ use crate::cli::BenchCommand;
 pub fn run(command: &BenchCommand) -> Result<Exit, Failure> {
     match command {
         BenchCommand::Preprocess(args) => preprocess::run(args),
+        BenchCommand::Infer(args) => infer::run(args),
     }
 }

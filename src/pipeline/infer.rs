@@ -7,13 +7,17 @@
 //! | [`model`] | the options of a run's model, and from choice and options an engine |
 //! | [`builtin`] | the classifier compiled into the binary |
 //! | [`onnx`] | a classifier from a file: checked, run once, its labels and its preprocessing |
-//! | [`rten`] | the engine on the CPU |
+//! | [`graph`] | a model as engines run it: fused operations over NHWC tensors |
+//! | [`cpu`] | the engine on the CPU |
+//! | [`rten`] | another on the CPU, for what the first lacks |
 //! | [`null`], [`emulated`] | engines that predict nothing, to see the other stages |
 
 pub mod builtin;
 pub mod choice;
+pub mod cpu;
 pub mod emulated;
 pub mod geometry;
+pub mod graph;
 pub mod labels;
 pub mod model;
 pub mod null;
@@ -24,7 +28,10 @@ mod workers;
 
 pub use choice::{EngineChoice, EngineChoiceError, parse_engine};
 pub use geometry::{Framing, Geometry};
-pub use model::{ModelError, ModelOptions, build_engine, build_engine_noting};
+pub use model::{
+    CpuError, ModelError, ModelOptions, build_cpu, build_engine, build_engine_noting,
+    build_for_threads,
+};
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -35,11 +42,11 @@ use crate::probe::clock::Nanos;
 /// The inference engine of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineInfo {
-    /// `rten`, `null` or `emulated`.
+    /// `cpu`, `rten`, `null` or `emulated`.
     pub kind: String,
     /// The model's name.
     pub model: String,
-    /// What to call it on screen: `rten on CPU`, `emulated 2000 img/s`.
+    /// What to call it on screen: `CPU (AVX-512)`, `emulated 2000 img/s`.
     pub name: String,
     /// Side of the square input in pixels.
     pub side: u32,

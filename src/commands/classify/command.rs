@@ -24,7 +24,7 @@ pub fn run(args: &ClassifyArgs) -> Result<Exit, Failure> {
     let model = classify_model(args)?;
     let source = Source::from_paths(&args.images, &[])?;
     setup::tell(source.notices());
-    let engine = setup::engine(EngineChoice::Rten, &model)?;
+    let engine = setup::engine(EngineChoice::Cpu, &model)?;
     let max_pixels = args.max_pixels.unwrap_or(DEFAULT_MAX_PIXELS);
     let options = Options { scaled: !args.full_decode, ..Options::default() };
     let out = BufWriter::new(io::stdout().lock());

@@ -8,8 +8,10 @@ use crate::pipeline::pixels::PixelFormat;
 /// The engine that a person chose.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum EngineChoice {
-    /// The `rten` crate on the CPU.
+    /// Our own on the CPU; `rten` where a model has what it lacks.
     #[default]
+    Cpu,
+    /// The `rten` crate on the CPU.
     Rten,
     /// Takes batches of that form and drops them.
     Null(PixelFormat),
@@ -27,7 +29,7 @@ pub enum EngineChoice {
 pub enum EngineChoiceError {
     /// No engine of that name.
     #[error(
-        "no engine is named `{name}`{}; engines: cpu, null[:u8], emulated:IMG_S[:MS] (as in {EXAMPLE})",
+        "no engine is named `{name}`{}; engines: cpu, rten, null[:u8], emulated:IMG_S[:MS] (as in {EXAMPLE})",
         nearest.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"))
     )]
     UnknownName {
@@ -36,7 +38,7 @@ pub enum EngineChoiceError {
         /// The nearest name there is.
         nearest: Option<&'static str>,
     },
-    /// `cpu` with something behind a colon.
+    /// `cpu` or `rten` with something behind a colon.
     #[error("`{engine}` takes no settings, so leave out `:{rest}`")]
     TakesNothing {
         /// The engine's name.
@@ -65,7 +67,14 @@ const NAMES: [&str; 4] = ["cpu", "rten", "null", "emulated"];
 const MAX_RATE: f64 = 1e9;
 const MAX_MS: f64 = 600_000.0;
 
-/// Reads `cpu` (or `rten`), `null[:FORMAT]`, or `emulated:IMG_S[:MS]`.
+impl EngineChoice {
+    /// Whether it runs a model, so that one may be chosen for it.
+    pub const fn runs_models(&self) -> bool {
+        matches!(self, Self::Cpu | Self::Rten)
+    }
+}
+
+/// Reads `cpu`, `rten`, `null[:FORMAT]`, or `emulated:IMG_S[:MS]`.
 ///
 /// # Errors
 /// Where the text is none of these; the error names the nearest and shows an example.
@@ -77,7 +86,8 @@ pub fn parse_engine(text: &str) -> Result<EngineChoice, EngineChoiceError> {
     };
     let name = name.to_ascii_lowercase();
     match (name.as_str(), rest) {
-        ("cpu" | "rten", None) => Ok(EngineChoice::Rten),
+        ("cpu", None) => Ok(EngineChoice::Cpu),
+        ("rten", None) => Ok(EngineChoice::Rten),
         ("null", None) => Ok(EngineChoice::Null(PixelFormat::default())),
         ("null", Some(format)) => format
             .trim()
@@ -136,7 +146,8 @@ impl fmt::Display for EngineChoice {
     /// As [`parse_engine`] reads it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Rten => f.write_str("cpu"),
+            Self::Cpu => f.write_str("cpu"),
+            Self::Rten => f.write_str("rten"),
             Self::Null(PixelFormat::F32Nchw) => f.write_str("null"),
             Self::Null(format) => write!(f, "null:{format}"),
             Self::Emulated { rate, latency } if latency.is_zero() => write!(f, "emulated:{rate}"),
@@ -158,9 +169,9 @@ mod tests {
     #[test]
     fn good_texts_are_read_and_written_back() {
         for (text, choice) in [
-            ("cpu", EngineChoice::Rten),
+            ("cpu", EngineChoice::Cpu),
             ("rten", EngineChoice::Rten),
-            (" CPU ", EngineChoice::Rten),
+            (" CPU ", EngineChoice::Cpu),
             ("null", EngineChoice::Null(PixelFormat::F32Nchw)),
             ("null:f32", EngineChoice::Null(PixelFormat::F32Nchw)),
             ("null:f32-nhwc", EngineChoice::Null(PixelFormat::F32Nhwc)),
@@ -178,7 +189,7 @@ mod tests {
     #[test]
     fn bad_texts_say_what_to_write() {
         for (text, part) in [
-            ("", "engines: cpu, null"),
+            ("", "engines: cpu, rten, null"),
             ("null:", "not of ``, as in null:u8"),
             ("null:u16", "f32, f32-nhwc or u8, not of `u16`"),
             ("gpu", "did you mean `cpu`?"),
