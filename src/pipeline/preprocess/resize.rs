@@ -106,8 +106,7 @@ fn span(offset: u64, side: u64, source: u32, resized: u64) -> (f64, f64) {
     (start, length_within(start, side as f64 * scale, end))
 }
 
-/// `length` from `start`, but not past `end`: rounding may leave it a hair outside of the picture, which the
-/// resizer refuses.
+/// `length` from `start`, but not past `end`: rounding may leave it a hair outside of the picture.
 fn length_within(start: f64, length: f64, end: f64) -> f64 {
     let mut length = length.min(end - start);
     while start + length > end {
