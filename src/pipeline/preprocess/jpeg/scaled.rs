@@ -77,17 +77,10 @@ impl<W: Words> Sink for Transformer<'_, W> {
     }
 
     #[inline(always)]
-    fn take(
-        &mut self,
-        component: usize,
-        column: usize,
-        row: usize,
-        blocks: &[Block],
-        lasts: &[u8],
-    ) {
+    fn take(&mut self, component: usize, column: usize, row: usize, blocks: &[Block], _: &[u8]) {
         let Plane { samples, stride, left, top, n, steps, .. } = &mut self.planes[component];
         let at = (column * *n - *left) * *stride + row * *n - *top;
-        transform_all::<W>(*n, blocks, lasts, steps, &mut samples[at..], *stride);
+        transform_all::<W>(*n, blocks, steps, &mut samples[at..], *stride);
     }
 }
 

@@ -21,8 +21,13 @@ pub(super) trait Words: Copy {
     /// Two halves.
     fn pair(low: &[i16; 8], high: &[i16; 8]) -> Self;
     fn store(self, words: &mut [i16; 16]);
-    fn store_halves(self, low: &mut [i16; 8], high: &mut [i16; 8]);
-    fn store_low(self, low: &mut [i16; 8]);
+    /// Stores a half from `at` on.
+    ///
+    /// # Safety
+    /// There must be eight words.
+    unsafe fn store_low_at(self, words: &mut [i16], at: usize);
+    /// As [`store_low_at`](Self::store_low_at).
+    unsafe fn store_high_at(self, words: &mut [i16], at: usize);
     /// Products modulo 2¹⁶.
     fn wrapping_mul(self, other: Self) -> Self;
     /// Products ÷ 2¹⁵, rounded to the nearest.
@@ -116,14 +121,13 @@ impl Words for Plain {
     }
 
     #[inline(always)]
-    fn store_halves(self, low: &mut [i16; 8], high: &mut [i16; 8]) {
-        low.copy_from_slice(&self.0[..8]);
-        high.copy_from_slice(&self.0[8..]);
+    unsafe fn store_low_at(self, words: &mut [i16], at: usize) {
+        words[at..at + 8].copy_from_slice(&self.0[..8]);
     }
 
     #[inline(always)]
-    fn store_low(self, low: &mut [i16; 8]) {
-        low.copy_from_slice(&self.0[..8]);
+    unsafe fn store_high_at(self, words: &mut [i16], at: usize) {
+        words[at..at + 8].copy_from_slice(&self.0[8..]);
     }
 
     #[inline(always)]
@@ -246,16 +250,21 @@ mod wide {
         }
 
         #[inline(always)]
-        fn store_halves(self, low: &mut [i16; 8], high: &mut [i16; 8]) {
-            avx2!({
-                _mm_storeu_si128(low.as_mut_ptr().cast(), _mm256_castsi256_si128(self.0));
-                _mm_storeu_si128(high.as_mut_ptr().cast(), _mm256_extracti128_si256::<1>(self.0));
-            });
+        unsafe fn store_low_at(self, words: &mut [i16], at: usize) {
+            debug_assert!(at + 8 <= words.len(), "there is room");
+            avx2!(_mm_storeu_si128(
+                words.as_mut_ptr().add(at).cast(),
+                _mm256_castsi256_si128(self.0)
+            ));
         }
 
         #[inline(always)]
-        fn store_low(self, low: &mut [i16; 8]) {
-            avx2!(_mm_storeu_si128(low.as_mut_ptr().cast(), _mm256_castsi256_si128(self.0)));
+        unsafe fn store_high_at(self, words: &mut [i16], at: usize) {
+            debug_assert!(at + 8 <= words.len(), "there is room");
+            avx2!(_mm_storeu_si128(
+                words.as_mut_ptr().add(at).cast(),
+                _mm256_extracti128_si256::<1>(self.0)
+            ));
         }
 
         #[inline(always)]
