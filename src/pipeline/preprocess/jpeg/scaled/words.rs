@@ -6,7 +6,7 @@
 
 /// Sixteen words, in two halves of eight.
 pub(super) trait Words: Copy {
-    /// Whether [`fast_here`](super::super::reader::fast_here) must hold where it is used.
+    /// Whether it is for CPUs with AVX2 and BMI only.
     const FAST: bool;
 
     fn splat(value: i16) -> Self;
