@@ -268,7 +268,7 @@ pub struct ClassifyArgs {
     /// Refuse images of more pixels (as in 100M, 50MP, 640000); 100M by default
     #[arg(long, value_name = "PIXELS", value_parser = values::pixels)]
     pub max_pixels: Option<u64>,
-    /// Decode JPEGs in full before they are resized, as with preprocess.scaled_decode=off
+    /// Decode JPEGs in full, then resize them, where they are else decoded no larger than needed
     #[arg(long)]
     #[expect(clippy::doc_markdown, reason = "help is plain text")]
     pub full_decode: bool,

@@ -375,7 +375,7 @@ impl Text {
                     KnobValue::Rate(None) | KnobValue::Choice(..) => "",
                     _ => spec.unit,
                 };
-                format!("{:<20}{}", spec.name, format!("{value} {unit}").trim_end())
+                format!("{:<26}{}", spec.name, format!("{value} {unit}").trim_end())
             })
             .collect();
         for pair in knobs.chunks(2) {

@@ -56,34 +56,68 @@ pub(super) fn last_needed(n: usize) -> u8 {
     ZIGZAG.iter().rposition(within).unwrap_or(0) as u8
 }
 
-/// As [`block`], compiled for CPUs with AVX2 and BMI.
-#[cfg(target_arch = "x86_64")]
-// Not inlined: the loop wants every register for itself.
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-#[inline(never)]
-pub(super) fn block_fast<const SKIP: bool>(
-    source: &mut Bits,
-    tables: (&DcTable, &AcTable),
-    before: &mut i32,
-    wanted: u8,
-    block: &mut Block,
-) -> Option<u8> {
-    decode::<SKIP>(source, tables, before, wanted, block)
+/// A block of an MCU.
+#[derive(Clone, Copy)]
+pub(super) struct Job<'a> {
+    /// Its place among the blocks in the first MCU, and from MCU to MCU.
+    pub(super) at: usize,
+    pub(super) step: usize,
+    pub(super) component: usize,
+    pub(super) tables: (&'a DcTable, &'a AcTable),
+    /// Coefficients beyond this zigzag index may be left out, where there is a table for passing over them.
+    pub(super) wanted: u8,
+    pub(super) skips: bool,
 }
 
-/// Decodes one block after the DC value `before`, which it replaces by its own. With `SKIP`, coefficients
-/// beyond zigzag index `wanted` may be left out.
-///
-/// Returns the highest zigzag index that may not be zero; `None` where the data are bad.
+/// As [`mcus`], compiled for CPUs with AVX2 and BMI.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2")]
 #[inline(never)]
-pub(super) fn block<const SKIP: bool>(
+pub(super) fn mcus_fast(
     source: &mut Bits,
-    tables: (&DcTable, &AcTable),
-    before: &mut i32,
-    wanted: u8,
-    block: &mut Block,
-) -> Option<u8> {
-    decode::<SKIP>(source, tables, before, wanted, block)
+    jobs: &[Option<Job>],
+    count: usize,
+    before: &mut [i32; 4],
+    held: (&mut [Block], &mut [u8]),
+) -> Option<()> {
+    decode_mcus(source, jobs, count, before, held)
+}
+
+/// Decodes the blocks of `count` MCUs behind the DC values `before`, and for each the highest zigzag index that
+/// may not be zero; `None` where the data are bad.
+#[inline(never)]
+pub(super) fn mcus(
+    source: &mut Bits,
+    jobs: &[Option<Job>],
+    count: usize,
+    before: &mut [i32; 4],
+    held: (&mut [Block], &mut [u8]),
+) -> Option<()> {
+    decode_mcus(source, jobs, count, before, held)
+}
+
+#[inline(always)]
+fn decode_mcus(
+    source: &mut Bits,
+    jobs: &[Option<Job>],
+    count: usize,
+    before: &mut [i32; 4],
+    (blocks, lasts): (&mut [Block], &mut [u8]),
+) -> Option<()> {
+    let mut bits = *source;
+    for mcu in 0..count {
+        for job in jobs.iter().map_while(Option::as_ref) {
+            let at = job.at + mcu * job.step;
+            let (block, before) = (&mut blocks[at], &mut before[job.component & 3]);
+            lasts[at] = if job.skips {
+                decode::<true>(&mut bits, job.tables, before, job.wanted, block)?
+            } else {
+                decode::<false>(&mut bits, job.tables, before, job.wanted, block)?
+            };
+        }
+    }
+    *source = bits;
+    Some(())
 }
 
 #[inline(always)]

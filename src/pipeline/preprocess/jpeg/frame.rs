@@ -183,6 +183,7 @@ impl Frame {
     }
 
     /// Whether it is grey, or YCbCr with chroma at full or half size.
+    #[cfg(target_arch = "x86_64")]
     pub(super) fn is_ordinary(&self) -> bool {
         let [luma, chroma @ ..] = self.components() else { return false };
         match self.colours() {

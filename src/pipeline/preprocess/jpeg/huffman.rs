@@ -12,7 +12,7 @@ pub(super) const DC_BITS: u32 = 9;
 /// Width of the index into [`AcTable`]'s table for passing over.
 pub(super) const SKIP_BITS: u32 = 12;
 /// Width of the index into [`Symbols`].
-const SYMBOL_BITS: u32 = 9;
+const SYMBOL_BITS: u32 = 11;
 
 /// The block ends behind a pair entry's coefficients.
 pub(super) const PAIR_END: u64 = 1 << 30;

@@ -7,13 +7,11 @@ use super::progressive::Progressive;
 use super::sequential::{Sequential, Sink, Wanted};
 
 /// Whether this CPU has what is asked for as `FAST`.
+#[cfg(target_arch = "x86_64")]
 pub(super) fn fast_here() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return is_x86_feature_detected!("avx2")
+    is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("bmi1")
-        && is_x86_feature_detected!("bmi2");
-    #[cfg(not(target_arch = "x86_64"))]
-    false
+        && is_x86_feature_detected!("bmi2")
 }
 
 /// Where a file's first scan begins.
@@ -45,7 +43,7 @@ pub(super) struct Reader {
 
 impl Reader {
     /// Hands the wanted blocks of all components to `sink`; `None` where the file is damaged in any part of it,
-    /// wanted or not. `FAST` wants [`fast_here`].
+    /// wanted or not. `FAST` wants AVX2 and BMI.
     #[inline(always)]
     pub(super) fn read<const FAST: bool>(
         &mut self,

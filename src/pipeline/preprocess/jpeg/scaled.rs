@@ -21,7 +21,9 @@ mod words;
 use super::super::resize::{Filter, Kernel, Rect};
 use super::entropy::{Block, last_needed};
 use super::frame::{Colours, Frame};
-use super::reader::{Reader, Start, fast_here};
+#[cfg(target_arch = "x86_64")]
+use super::reader::fast_here;
+use super::reader::{Reader, Start};
 use super::sequential::{Sink, Wanted};
 use resample::{Rows, STEP};
 use transform::{Steps, transform_all};
@@ -62,6 +64,7 @@ pub(super) struct Scaled {
     rows: [Rows; 4],
     row: [Vec<i16>; 4],
     /// Do as on a CPU without vector instructions.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "nothing else is done"))]
     plain: bool,
 }
 
@@ -77,17 +80,10 @@ impl<W: Words> Sink for Transformer<'_, W> {
     }
 
     #[inline(always)]
-    fn take(
-        &mut self,
-        component: usize,
-        column: usize,
-        row: usize,
-        blocks: &[Block],
-        lasts: &[u8],
-    ) {
+    fn take(&mut self, component: usize, column: usize, row: usize, blocks: &[Block], _: &[u8]) {
         let Plane { samples, stride, left, top, n, steps, .. } = &mut self.planes[component];
         let at = (column * *n - *left) * *stride + row * *n - *top;
-        transform_all::<W>(*n, blocks, lasts, steps, &mut samples[at..], *stride);
+        transform_all::<W>(*n, blocks, steps, &mut samples[at..], *stride);
     }
 }
 

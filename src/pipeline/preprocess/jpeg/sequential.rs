@@ -4,8 +4,8 @@
 
 use std::ops::Range;
 
-use super::bits::ScanBytes;
-use super::entropy::{self, Block};
+use super::bits::{Bits, ScanBytes};
+use super::entropy::{self, Block, Job};
 use super::frame::{Frame, MOST_BLOCKS, Scan};
 use super::huffman::{AcTable, Codes, DcTable};
 
@@ -59,17 +59,6 @@ struct Strip {
     at: usize,
 }
 
-/// A block of an MCU.
-#[derive(Clone, Copy)]
-struct Job<'a> {
-    strip: usize,
-    component: usize,
-    /// Its place among the chunk's blocks in the first MCU, and from MCU to MCU.
-    at: usize,
-    step: usize,
-    tables: (&'a DcTable, &'a AcTable),
-}
-
 impl Sequential {
     /// Decodes the scan that begins `source`; returns how many bytes it has. `FAST` wants AVX2 and BMI.
     #[inline(always)]
@@ -89,15 +78,17 @@ impl Sequential {
         let placed = strips.last().map_or(0, |strip| strip.at + CHUNK * strip.across);
         blocks.resize(placed.max(blocks.len()) + 1, Block([0; 64]));
         lasts.resize(blocks.len(), 0);
-        let mut jobs = [None; MOST_BLOCKS];
+        let (mut jobs, mut strip_of, mut used) = ([None; MOST_BLOCKS], [0; MOST_BLOCKS], 0);
         let mut places = jobs.iter_mut();
         for (index, strip) in strips.iter().enumerate() {
             let part = scan.parts().iter().find(|part| part.component == strip.component)?;
             let tables = (dc[part.dc].as_deref()?, ac[part.ac].as_deref()?);
             for across in 0..strip.across {
                 let (at, step) = (strip.at + across, strip.across);
-                let component = strip.component;
-                *places.next()? = Some(Job { strip: index, component, at, step, tables });
+                let (component, wanted, skips) = (strip.component, 0, false);
+                strip_of[used] = index;
+                used += 1;
+                *places.next()? = Some(Job { at, step, component, tables, wanted, skips });
             }
         }
         let (mcus_across, mcus_down) = mcus(frame, scan);
@@ -110,31 +101,29 @@ impl Sequential {
         let mut before = [0; 4];
         let mut left = if restart == 0 { usize::MAX } else { restart };
         for mcu_row in 0..mcus_down {
-            for first in (0..mcus_across).step_by(CHUNK) {
-                let count = CHUNK.min(mcus_across - first);
+            let mut first = 0;
+            while first < mcus_across {
+                if left == 0 {
+                    if bits.overrun() {
+                        return None;
+                    }
+                    interval += 1;
+                    bits = bytes.bits(interval);
+                    before = [0; 4];
+                    left = restart;
+                }
+                let count = CHUNK.min(mcus_across - first).min(left);
+                left -= count;
                 let mut lots = [const { (0, 0..0) }; MOST_BLOCKS];
                 for (lot, strip) in lots.iter_mut().zip(strips) {
                     *lot = lot_of(strip, &wanted[strip.component], mcu_row, first, count);
                 }
-                for mcu in 0..count {
-                    if left == 0 {
-                        if bits.overrun() {
-                            return None;
-                        }
-                        interval += 1;
-                        bits = bytes.bits(interval);
-                        before = [0; 4];
-                        left = restart;
-                    }
-                    left -= 1;
-                    for job in jobs.iter().map_while(Option::as_ref) {
-                        let at = job.at + mcu * job.step;
-                        let block = &mut blocks[at];
-                        let last = lots[job.strip].0;
-                        let before = &mut before[job.component & 3];
-                        lasts[at] = one::<FAST>(&mut bits, job.tables, before, last, block)?;
-                    }
+                for (job, &strip) in jobs.iter_mut().flatten().zip(&strip_of) {
+                    job.wanted = lots[strip].0;
+                    job.skips = job.wanted < SKIPS && job.tables.1.skip().is_some();
                 }
+                let held = (&mut blocks[..], &mut lasts[..]);
+                decode_mcus::<FAST>(&mut bits, &jobs, count, &mut before, held)?;
                 for (strip, (_, range)) in strips.iter().zip(&lots) {
                     if !range.is_empty() {
                         let column = first * strip.across + range.start;
@@ -144,6 +133,7 @@ impl Sequential {
                         sink.take(strip.component, column, row, blocks, &lasts[places]);
                     }
                 }
+                first += count;
             }
             if bits.overrun() {
                 return None;
@@ -181,33 +171,22 @@ impl Sequential {
 /// 3/8. Above, one more branch that nothing predicts costs as much.
 const SKIPS: u8 = 16;
 
-/// Decodes a block.
+/// Decodes the blocks of `count` MCUs.
 #[inline(always)]
-fn one<const FAST: bool>(
-    bits: &mut super::bits::Bits,
-    tables: (&DcTable, &AcTable),
-    before: &mut i32,
-    wanted: u8,
-    block: &mut Block,
-) -> Option<u8> {
-    let skips = wanted < SKIPS && tables.1.skip().is_some();
+fn decode_mcus<const FAST: bool>(
+    bits: &mut Bits,
+    jobs: &[Option<Job>],
+    count: usize,
+    before: &mut [i32; 4],
+    held: (&mut [Block], &mut [u8]),
+) -> Option<()> {
     #[cfg(target_arch = "x86_64")]
     if FAST {
         #[expect(unsafe_code, reason = "the instructions are there on some CPUs only")]
         // SAFETY: whoever asks for `FAST` has seen that the CPU has the instructions.
-        return unsafe {
-            if skips {
-                entropy::block_fast::<true>(bits, tables, before, wanted, block)
-            } else {
-                entropy::block_fast::<false>(bits, tables, before, wanted, block)
-            }
-        };
+        return unsafe { entropy::mcus_fast(bits, jobs, count, before, held) };
     }
-    if skips {
-        entropy::block::<true>(bits, tables, before, wanted, block)
-    } else {
-        entropy::block::<false>(bits, tables, before, wanted, block)
-    }
+    entropy::mcus(bits, jobs, count, before, held)
 }
 
 /// Number of MCUs in a row, and of their rows.

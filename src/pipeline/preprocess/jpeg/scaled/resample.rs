@@ -43,9 +43,10 @@ impl Rows {
         if self.samples.len() < size {
             self.samples.resize(size, 0);
         }
-        let groups = axis.starts.chunks(COLUMNS).zip(axis.weights.chunks(COLUMNS * axis.taps));
-        for (group, (starts, weights)) in groups.enumerate() {
-            for row in (0..rows).step_by(STEP) {
+        // Strips of rows, so that a strip of the plane stays in the first-level cache.
+        for row in (0..rows).step_by(STEP) {
+            let groups = axis.starts.chunks(COLUMNS).zip(axis.weights.chunks(COLUMNS * axis.taps));
+            for (group, (starts, weights)) in groups.enumerate() {
                 let mut columns = [[W::splat(0); COLUMNS]; 2];
                 let each = starts.iter().zip(weights.chunks_exact(axis.taps)).enumerate();
                 for (column, (&start, weights)) in each {
@@ -64,11 +65,14 @@ impl Rows {
     /// Stores eight words of each of sixteen rows.
     #[inline(always)]
     fn put<W: Words>(&mut self, rows: [W; 8], from: usize) {
-        let (upper, lower) = self.samples[from..].split_at_mut(8 * self.stride);
-        let out = upper.chunks_mut(self.stride).zip(lower.chunks_mut(self.stride));
-        for (words, (upper, lower)) in rows.iter().zip(out) {
-            if let Some((upper, lower)) = upper.first_chunk_mut().zip(lower.first_chunk_mut()) {
-                words.store_halves(upper, lower);
+        let out = &mut self.samples[from..];
+        assert!(out.len() >= 15 * self.stride + 8, "room for sixteen rows");
+        for (index, words) in rows.iter().enumerate() {
+            #[expect(unsafe_code, reason = "a check for each row would cost as much as its store")]
+            // SAFETY: the index is below 8, and eight words from 15 rows on are there.
+            unsafe {
+                words.store_low_at(out, index * self.stride);
+                words.store_high_at(out, (index + 8) * self.stride);
             }
         }
     }

@@ -126,59 +126,48 @@ fn pass<W: Words, const N: usize>(x: &[W; 8]) -> [W; 8] {
 }
 
 /// Transforms blocks to samples at n/8. Column x of the first block's samples goes to `out[x × stride..]`, and
-/// those of the next blocks follow; up to seven words behind a column may be overwritten. `blocks` holds one
-/// more than `lasts`.
+/// those of the next blocks follow; up to seven words behind a column may be overwritten. The last of `blocks` is not
+/// transformed.
 #[inline(always)]
 pub(super) fn transform_all<W: Words>(
     n: usize,
     blocks: &[Block],
-    lasts: &[u8],
     steps: &Steps,
     out: &mut [i16],
     stride: usize,
 ) {
     match n {
-        1 => each::<W, 1>(blocks, lasts, steps, out, stride),
-        2 => each::<W, 2>(blocks, lasts, steps, out, stride),
-        3 => each::<W, 3>(blocks, lasts, steps, out, stride),
-        4 => each::<W, 4>(blocks, lasts, steps, out, stride),
-        5 => each::<W, 5>(blocks, lasts, steps, out, stride),
-        6 => each::<W, 6>(blocks, lasts, steps, out, stride),
-        7 => each::<W, 7>(blocks, lasts, steps, out, stride),
-        _ => each::<W, 8>(blocks, lasts, steps, out, stride),
+        1 => each::<W, 1>(blocks, steps, out, stride),
+        2 => each::<W, 2>(blocks, steps, out, stride),
+        3 => each::<W, 3>(blocks, steps, out, stride),
+        4 => each::<W, 4>(blocks, steps, out, stride),
+        5 => each::<W, 5>(blocks, steps, out, stride),
+        6 => each::<W, 6>(blocks, steps, out, stride),
+        7 => each::<W, 7>(blocks, steps, out, stride),
+        _ => each::<W, 8>(blocks, steps, out, stride),
     }
 }
 
 #[inline(always)]
-fn each<W: Words, const N: usize>(
-    blocks: &[Block],
-    lasts: &[u8],
-    steps: &Steps,
-    out: &mut [i16],
-    stride: usize,
-) {
-    for (pair, lasts) in lasts.chunks(2).enumerate() {
-        let [first, second] = &blocks[2 * pair..2 * pair + 2] else { return };
-        let columns = if lasts.iter().all(|&last| last == 0) {
-            flat::<W>([first, second], steps)
-        } else {
-            samples::<W, N>([first, second], steps)
-        };
-        let out = &mut out[2 * pair * N * stride..];
-        if lasts.len() == 2 {
-            let (left, right) = out.split_at_mut(N * stride);
-            let out = left.chunks_mut(stride).zip(right.chunks_mut(stride));
-            for (column, (left, right)) in columns[..N].iter().zip(out) {
-                let Some((left, right)) = left.first_chunk_mut().zip(right.first_chunk_mut())
-                else {
-                    return;
-                };
-                column.store_halves(left, right);
-            }
-        } else {
-            for (column, out) in columns[..N].iter().zip(out.chunks_mut(stride)) {
-                let Some(out) = out.first_chunk_mut() else { return };
-                column.store_low(out);
+fn each<W: Words, const N: usize>(blocks: &[Block], steps: &Steps, out: &mut [i16], stride: usize) {
+    let count = blocks.len() - 1;
+    for index in (0..count).step_by(2) {
+        let columns = samples::<W, N>([&blocks[index], &blocks[index + 1]], steps);
+        let out = &mut out[index * N * stride..];
+        let pair = index + 1 < count;
+        let last = if pair { 2 * N - 1 } else { N - 1 } * stride;
+        assert!(out.len() >= last + 8, "room for the samples");
+        for (x, column) in columns[..N].iter().enumerate() {
+            #[expect(
+                unsafe_code,
+                reason = "a check for each column would cost as much as its store"
+            )]
+            // SAFETY: no column begins behind `last`, and eight words are there from that on.
+            unsafe {
+                if pair {
+                    column.store_high_at(out, (N + x) * stride);
+                }
+                column.store_low_at(out, x * stride);
             }
         }
     }
@@ -202,15 +191,6 @@ fn samples<W: Words, const N: usize>(blocks: [&Block; 2], steps: &Steps) -> [W; 
         *column = stored(*column);
     }
     columns
-}
-
-/// Blocks of one value each: what [`samples`] gives for them.
-#[inline(always)]
-fn flat<W: Words>([first, second]: [&Block; 2], steps: &Steps) -> [W; 8] {
-    let step = steps.0[0][0];
-    let (first, second) = (first.0[0].wrapping_mul(step), second.0[0].wrapping_mul(step));
-    let factor = W::splat(Cosines::<1>::TABLE[0][0]);
-    [stored(W::pair(&[first; 8], &[second; 8]).mul(factor).mul(factor)); 8]
 }
 
 /// Clamped to what a byte holds.

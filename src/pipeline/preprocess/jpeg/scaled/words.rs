@@ -6,7 +6,7 @@
 
 /// Sixteen words, in two halves of eight.
 pub(super) trait Words: Copy {
-    /// Whether [`fast_here`](super::super::reader::fast_here) must hold where it is used.
+    /// Whether it is for CPUs with AVX2 and BMI only.
     const FAST: bool;
 
     fn splat(value: i16) -> Self;
@@ -21,8 +21,13 @@ pub(super) trait Words: Copy {
     /// Two halves.
     fn pair(low: &[i16; 8], high: &[i16; 8]) -> Self;
     fn store(self, words: &mut [i16; 16]);
-    fn store_halves(self, low: &mut [i16; 8], high: &mut [i16; 8]);
-    fn store_low(self, low: &mut [i16; 8]);
+    /// Stores a half from `at` on.
+    ///
+    /// # Safety
+    /// There must be eight words.
+    unsafe fn store_low_at(self, words: &mut [i16], at: usize);
+    /// As [`store_low_at`](Self::store_low_at).
+    unsafe fn store_high_at(self, words: &mut [i16], at: usize);
     /// Products modulo 2¹⁶.
     fn wrapping_mul(self, other: Self) -> Self;
     /// Products ÷ 2¹⁵, rounded to the nearest.
@@ -116,14 +121,13 @@ impl Words for Plain {
     }
 
     #[inline(always)]
-    fn store_halves(self, low: &mut [i16; 8], high: &mut [i16; 8]) {
-        low.copy_from_slice(&self.0[..8]);
-        high.copy_from_slice(&self.0[8..]);
+    unsafe fn store_low_at(self, words: &mut [i16], at: usize) {
+        words[at..at + 8].copy_from_slice(&self.0[..8]);
     }
 
     #[inline(always)]
-    fn store_low(self, low: &mut [i16; 8]) {
-        low.copy_from_slice(&self.0[..8]);
+    unsafe fn store_high_at(self, words: &mut [i16], at: usize) {
+        words[at..at + 8].copy_from_slice(&self.0[8..]);
     }
 
     #[inline(always)]
@@ -185,12 +189,13 @@ pub(super) use wide::Wide;
 #[cfg(target_arch = "x86_64")]
 mod wide {
     use std::arch::x86_64::{
-        __m128i, __m256i, _mm_loadu_si128, _mm_or_si128, _mm_shuffle_epi8, _mm_storeu_si128,
-        _mm256_adds_epi16, _mm256_castsi256_si128, _mm256_extracti128_si256, _mm256_loadu_si256,
-        _mm256_max_epi16, _mm256_min_epi16, _mm256_mulhrs_epi16, _mm256_mullo_epi16,
-        _mm256_packus_epi16, _mm256_permute4x64_epi64, _mm256_set_m128i, _mm256_set1_epi16,
-        _mm256_set1_epi32, _mm256_slli_epi16, _mm256_srai_epi16, _mm256_storeu_si256,
-        _mm256_subs_epi16, _mm256_unpackhi_epi16, _mm256_unpacklo_epi16,
+        __m256i, _mm_loadu_si128, _mm_storel_epi64, _mm_storeu_si128, _mm256_adds_epi16,
+        _mm256_broadcastsi128_si256, _mm256_castsi256_si128, _mm256_extracti128_si256,
+        _mm256_loadu_si256, _mm256_max_epi16, _mm256_min_epi16, _mm256_mulhrs_epi16,
+        _mm256_mullo_epi16, _mm256_or_si256, _mm256_packus_epi16, _mm256_set_m128i,
+        _mm256_set1_epi16, _mm256_set1_epi32, _mm256_shuffle_epi8, _mm256_slli_epi16,
+        _mm256_srai_epi16, _mm256_storeu_si256, _mm256_subs_epi16, _mm256_unpackhi_epi16,
+        _mm256_unpacklo_epi16,
     };
 
     use super::Words;
@@ -246,16 +251,21 @@ mod wide {
         }
 
         #[inline(always)]
-        fn store_halves(self, low: &mut [i16; 8], high: &mut [i16; 8]) {
-            avx2!({
-                _mm_storeu_si128(low.as_mut_ptr().cast(), _mm256_castsi256_si128(self.0));
-                _mm_storeu_si128(high.as_mut_ptr().cast(), _mm256_extracti128_si256::<1>(self.0));
-            });
+        unsafe fn store_low_at(self, words: &mut [i16], at: usize) {
+            debug_assert!(at + 8 <= words.len(), "there is room");
+            avx2!(_mm_storeu_si128(
+                words.as_mut_ptr().add(at).cast(),
+                _mm256_castsi256_si128(self.0)
+            ));
         }
 
         #[inline(always)]
-        fn store_low(self, low: &mut [i16; 8]) {
-            avx2!(_mm_storeu_si128(low.as_mut_ptr().cast(), _mm256_castsi256_si128(self.0)));
+        unsafe fn store_high_at(self, words: &mut [i16], at: usize) {
+            debug_assert!(at + 8 <= words.len(), "there is room");
+            avx2!(_mm_storeu_si128(
+                words.as_mut_ptr().add(at).cast(),
+                _mm256_extracti128_si256::<1>(self.0)
+            ));
         }
 
         #[inline(always)]
@@ -305,34 +315,45 @@ mod wide {
 
         #[inline(always)]
         fn store_bytes([a, b, c]: [Self; 3], bytes: &mut [u8; 48]) {
-            // Of each third of the result, which byte of each row goes where; the others are zeroed.
-            const PLACES: [[[i8; 16]; 3]; 3] = places();
+            // In each half eight bytes of `a` and of `b`, and twice those of `c`, make 24 bytes.
+            const PLACES: [[[i8; 16]; 2]; 2] = places();
+            let (low, high) = bytes.split_at_mut(24);
             avx2!({
-                let (a, b, c) = (packed(a.0), packed(b.0), packed(c.0));
-                for (third, out) in PLACES.iter().zip(bytes.as_chunks_mut::<16>().0) {
-                    let [in_a, in_b, in_c] = third;
-                    let a = _mm_shuffle_epi8(a, _mm_loadu_si128(in_a.as_ptr().cast()));
-                    let b = _mm_shuffle_epi8(b, _mm_loadu_si128(in_b.as_ptr().cast()));
-                    let c = _mm_shuffle_epi8(c, _mm_loadu_si128(in_c.as_ptr().cast()));
-                    let all = _mm_or_si128(_mm_or_si128(a, b), c);
-                    _mm_storeu_si128(out.as_mut_ptr().cast(), all);
-                }
+                let both = _mm256_packus_epi16(a.0, b.0);
+                let third = _mm256_packus_epi16(c.0, c.0);
+                let [first, rest] = &PLACES;
+                let first = _mm256_or_si256(
+                    _mm256_shuffle_epi8(both, twice(&first[0])),
+                    _mm256_shuffle_epi8(third, twice(&first[1])),
+                );
+                let rest = _mm256_or_si256(
+                    _mm256_shuffle_epi8(both, twice(&rest[0])),
+                    _mm256_shuffle_epi8(third, twice(&rest[1])),
+                );
+                let (low, high) = (low.as_mut_ptr(), high.as_mut_ptr());
+                _mm_storeu_si128(low.cast(), _mm256_castsi256_si128(first));
+                _mm_storel_epi64(low.add(16).cast(), _mm256_castsi256_si128(rest));
+                _mm_storeu_si128(high.cast(), _mm256_extracti128_si256::<1>(first));
+                _mm_storel_epi64(high.add(16).cast(), _mm256_extracti128_si256::<1>(rest));
             });
         }
     }
 
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn packed(words: __m256i) -> __m128i {
-        let packed = _mm256_packus_epi16(words, words);
-        _mm256_castsi256_si128(_mm256_permute4x64_epi64::<0b11_01_10_00>(packed))
+    fn twice(places: &[i8; 16]) -> __m256i {
+        // SAFETY: sixteen bytes are there.
+        _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(places.as_ptr().cast()) })
     }
 
-    const fn places() -> [[[i8; 16]; 3]; 3] {
-        let mut places = [[[-1; 16]; 3]; 3];
+    /// Of the first sixteen bytes and of the eight behind them, which come from where in the first two rows and in
+    /// the third; the others are zeroed.
+    const fn places() -> [[[i8; 16]; 2]; 2] {
+        let mut places = [[[-1; 16]; 2]; 2];
         let mut at = 0;
-        while at < 48 {
-            places[at / 16][at % 3][at % 16] = (at / 3) as i8;
+        while at < 24 {
+            let (part, row) = (&mut places[at / 16], at % 3);
+            part[row / 2][at % 16] = (at / 3 + if row == 1 { 8 } else { 0 }) as i8;
             at += 1;
         }
         places
