@@ -84,7 +84,7 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Name what is on each image: the five likeliest classes
     Classify(Box<ClassifyArgs>),
-    /// Measure one stage by itself
+    /// Measure one stage by itself, variant against variant
     Bench(BenchArgs),
     /// Say what this machine has, and what to do about what is missing
     Doctor(DoctorArgs),
