@@ -324,11 +324,17 @@ pub struct BenchPreprocessArgs {
 }
 
 /// Arguments of `doctor`.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct DoctorArgs {
     /// JSON in place of text
     #[arg(long)]
     pub json: bool,
+    /// Record what the GPU driver answers into this file, and tell what each question costs
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub capture_gpu: Option<PathBuf>,
+    /// For how long [default: 10]
+    #[arg(long, value_name = "N", requires = "capture_gpu", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub seconds: Option<u64>,
 }
 
 /// When to use colour.

@@ -12,7 +12,7 @@
 //!
 //! | room | its duty |
 //! |---|---|
-//! | [`probe`] | clocks, histograms, thread states, instrumented locks and queues |
+//! | [`probe`] | clocks, histograms, thread states, instrumented locks and queues, GPUs |
 //! | [`pipeline`] | the measured stages, their knobs, the queues between them |
 //! | [`profile`] | sampling into snapshots, windows between them, the stage that limits |
 //! | [`export`] | the final report: text, JSON |

@@ -17,6 +17,7 @@ pub mod event;
 pub mod format;
 pub mod keymap;
 pub mod layout;
+pub mod readings;
 pub mod run;
 pub mod screens;
 pub mod table;

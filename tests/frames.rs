@@ -9,6 +9,8 @@ mod scenario;
 mod advised;
 #[path = "frames/driven.rs"]
 mod driven;
+#[path = "frames/gpu.rs"]
+mod gpu;
 #[path = "frames/keys.rs"]
 mod keys;
 #[path = "frames/locks.rs"]

@@ -1,5 +1,6 @@
 //! `pipetop doctor`: what this machine has, and what to do about what is missing.
 
+mod capture;
 mod cores;
 mod cpu;
 mod gpu;
@@ -10,6 +11,7 @@ mod terminal;
 
 use serde::Serialize;
 use std::fmt::Write;
+use std::time::Duration;
 
 use super::{Exit, Failure};
 use crate::cli::DoctorArgs;
@@ -75,8 +77,11 @@ struct Report {
 /// Looks at the machine and prints what it found; that something is missing is no failure.
 ///
 /// # Errors
-/// Where stdout cannot be written.
-pub fn run(args: DoctorArgs) -> Result<Exit, Failure> {
+/// Where stdout or the file to record into cannot be written, or there is no GPU to record.
+pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
+    if let Some(path) = &args.capture_gpu {
+        return capture::run(path, Duration::from_secs(args.seconds.unwrap_or(10)));
+    }
     let findings = examine();
     let text = if args.json {
         let report =

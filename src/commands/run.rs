@@ -17,6 +17,7 @@ use crate::export::json;
 use crate::export::report::Report;
 use crate::export::text;
 use crate::pipeline::control::{Parts, Pipeline};
+use crate::probe::gpu::{Gpus, nvml::Driver};
 use crate::probe::registry::Registry;
 use crate::profile::sampler::{Assembler, OWN, Sampler, run_info};
 use crate::profile::snapshot::Snapshot;
@@ -93,7 +94,15 @@ fn watch(
 ) -> Result<Outcome, Failure> {
     let signals = setup::Signals::watch()?;
     let run = run_info(pipeline, config.once, config.duration, config.sample_hz);
-    let assembler = Assembler::new(Arc::clone(pipeline), run);
+    let mut assembler = Assembler::new(Arc::clone(pipeline), run);
+    if config.probes {
+        let driver = Arc::new(Driver::default());
+        // A run without figures of GPUs is better than none.
+        match Gpus::start(driver, pipeline.registry(), pipeline.started()) {
+            Ok(gpus) => assembler = assembler.with_gpus(gpus),
+            Err(error) => tracing::warn!("no thread to watch GPUs with: {error}"),
+        }
+    }
     let conductor = Arc::new(Conductor::new(Arc::clone(pipeline), config.duration, config.once));
     let (sender, snapshots) = mpsc::sync_channel(WAITING_SNAPSHOTS);
     let sink = {

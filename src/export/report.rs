@@ -4,6 +4,9 @@
 //! counts of items are those of the whole run, drain included.
 
 mod build;
+mod gpu;
+
+pub use gpu::{DeviceReport, GpuReport, ProcessReport};
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -67,6 +70,10 @@ pub struct Report {
     pub locks: Vec<LockReport>,
     /// The GPUs.
     pub gpus: Vec<GpuReport>,
+    /// Why there are none to watch, in words.
+    pub gpus_missing: Option<String>,
+    /// The engine's own account of its device.
+    pub device: Option<DeviceReport>,
     /// Figures by knob epoch.
     pub segments: Vec<SegmentReport>,
     /// Older segments that were dropped to keep the list bounded.
@@ -261,31 +268,6 @@ pub struct LockReport {
     pub wait_max_ms: f64,
 }
 
-/// One GPU, at the stop.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct GpuReport {
-    /// The product's name.
-    pub name: String,
-    /// Share of the driver's window in which any kernel ran.
-    pub busy: Option<f64>,
-    /// Share of time and SMs with a warp; not measured by this version.
-    pub sm_active: Option<f64>,
-    /// Warps on the SMs as a share of those that fit; not measured by this version.
-    pub sm_occupancy: Option<f64>,
-    /// Share of time between the first and last event of a batch; not measured by this version.
-    pub event_busy: Option<f64>,
-    /// Memory in use, MiB.
-    pub memory_used_mib: Option<f64>,
-    /// Memory there is, MiB.
-    pub memory_total_mib: Option<f64>,
-    /// Watts.
-    pub power_w: Option<f64>,
-    /// SM clock.
-    pub sm_mhz: Option<u32>,
-    /// °C.
-    pub temperature_c: Option<u32>,
-}
-
 /// What came of the images that entered in one knob epoch, between warm-up and stop.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SegmentReport {
@@ -342,7 +324,7 @@ pub struct HostReport {
 /// What pipetop itself costs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct OwnReport {
-    /// CPU of its own threads (screen and sampler), in cores.
+    /// CPU of its own threads (screen, sampler, the watch over GPUs), in cores.
     pub cpu: Option<f64>,
     /// CPU of the whole process, pipeline and all, in cores.
     pub process_cpu: Option<f64>,

@@ -8,11 +8,13 @@ use crate::pipeline::infer::EngineInfo;
 use crate::pipeline::knobs::{KnobId, KnobValue, KnobValues};
 use crate::pipeline::source::InputInfo;
 use crate::probe::clock::Nanos;
+use crate::probe::gpu::sample::Energy;
+use crate::probe::gpu::source::{Facts, Gpm};
 use crate::probe::histogram::Histogram;
 use crate::profile::snapshot::{
-    FailedItem, GpuSample, Group, HostSample, Items, KnobChange, Label, LabelWord, LaneSample,
-    LockSample, OwnSample, Phase, QueueSample, RunInfo, Segment, Snapshot, StageSample,
-    ThreadSample, Wait,
+    DeviceSample, DeviceTimes, FailedItem, Gauge, GpuSample, GpuWatch, Group, HostSample, Items,
+    KnobChange, Label, LabelWord, LaneSample, LockSample, Metric, OwnSample, Phase, QueueSample,
+    RunInfo, Segment, Snapshot, StageSample, ThreadSample, Wait,
 };
 
 const MS: Nanos = 1_000_000;
@@ -131,7 +133,9 @@ fn snapshot(at: Nanos) -> Snapshot {
         threads: threads(at, images),
         lanes: vec![lane(at, images)],
         locks: vec![lock(at)],
-        gpus: vec![GpuSample { name: "Example GPU".into(), busy: None, ..GpuSample::default() }],
+        gpu_watch: GpuWatch::On { driver: None, cuda: None, recorded: false },
+        gpus: vec![gpu(at), older_gpu(at)],
+        device: Some(device(at)),
         host: Some(HostSample {
             at,
             cpus: 4,
@@ -146,6 +150,61 @@ fn snapshot(at: Nanos) -> Snapshot {
             samples_missed: 1,
         },
     }
+}
+
+/// A GPU whose figures stand still: the means are easy to tell.
+fn gpu(at: Nanos) -> GpuSample {
+    let facts = Facts {
+        name: "Example GPU 2".into(),
+        uuid: "GPU-1".into(),
+        memory_total: Some(140 << 30),
+        gpm: Gpm::Yes,
+        ..Facts::default()
+    };
+    let mut gpu = GpuSample::new(facts, Some(true));
+    for (metric, value) in [
+        (Metric::Busy, 0.98),
+        (Metric::Graphics, 0.97),
+        (Metric::SmActive, 0.9),
+        (Metric::SmOccupancy, 0.17),
+        (Metric::Tensor, 0.35),
+        (Metric::Dram, 0.4),
+        (Metric::MemoryUsed, f64::from(1 << 30) * 4.0),
+        (Metric::Power, 650.0),
+        (Metric::SmClock, 1755.0),
+        (Metric::Temperature, 55.0),
+    ] {
+        let integral = value * at as f64 / 1e9;
+        gpu.gauges.insert(metric, Gauge { value, at, integral, covered: at });
+    }
+    gpu.energy = Some(Energy { joules: 650.0 * at as f64 / 1e9, at });
+    gpu
+}
+
+/// A GPU that cannot tell how full it is.
+fn older_gpu(at: Nanos) -> GpuSample {
+    let facts = Facts { index: 1, name: "Example GPU 1".into(), ..Facts::default() };
+    let mut gpu = GpuSample::new(facts, Some(true));
+    gpu.gauges.insert(Metric::Busy, Gauge { value: 0.0, at, integral: 0.0, covered: at });
+    let reason = "needs GPM: Hopper or later".to_owned();
+    gpu.absent = Arc::new(BTreeMap::from([(Metric::SmOccupancy, reason)]));
+    gpu
+}
+
+fn device(at: Nanos) -> DeviceSample {
+    let batches = at / (80 * MS);
+    let times = DeviceTimes {
+        batches,
+        busy: batches * 76 * MS,
+        h2d: batches * 4 * MS,
+        compute: batches * 72 * MS,
+        d2h: batches * MS,
+        gaps: batches,
+        gap: batches * 4 * MS,
+        gap_max: 9 * MS,
+        occupancy: Some(batches * 18 * MS),
+    };
+    DeviceSample { uuid: Some("GPU-1".into()), times }
 }
 
 fn change() -> KnobChange {

@@ -1,6 +1,7 @@
 //! The report as text, 80 columns wide, for the scrollback of a terminal.
 
 mod format;
+mod gpus;
 
 use std::fmt::Write;
 
@@ -303,27 +304,6 @@ impl Text {
         }
     }
 
-    fn gpus(&mut self, report: &Report) {
-        if report.gpus.is_empty() {
-            return;
-        }
-        self.heading("GPUs at the stop");
-        for gpu in &report.gpus {
-            let part = |value: Option<f64>, unit: &str| {
-                value.map_or_else(|| format!("— {unit}"), |value| format!("{value:.0} {unit}"))
-            };
-            self.line(format!(
-                "{:<28} busy {}   {} of {}   {}   {}",
-                clipped(&gpu.name, 28),
-                percent(gpu.busy).trim(),
-                part(gpu.memory_used_mib, "MiB"),
-                part(gpu.memory_total_mib, "MiB"),
-                part(gpu.power_w, "W"),
-                part(gpu.temperature_c.map(f64::from), "°C"),
-            ));
-        }
-    }
-
     fn segments(&mut self, report: &Report) {
         if report.segments.len() < 2 {
             return;
@@ -409,7 +389,7 @@ impl Text {
             own.cpu.map_or_else(|| "—".to_owned(), |cpu| format!("{:.1}%", cpu * 100.0));
         let rss = own.rss_mib.map_or_else(|| "—".to_owned(), |rss| format!("{rss:.0}"));
         let mut line = format!(
-            "pipetop itself (screen and sampler) {own_share} of a core; the whole process {} cores, \
+            "pipetop itself (its own threads) {own_share} of a core; the whole process {} cores, \
              {rss} MiB",
             cores(own.process_cpu)
         );

@@ -107,6 +107,31 @@ pub enum Output {
 #[error("{0}")]
 pub struct EngineError(pub String);
 
+/// Where the device's time went so far, by events that the engine recorded on it: exact, and of our own
+/// work alone. Cumulative; intervals are booked once their last event is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceTimes {
+    /// Batches booked.
+    pub batches: u64,
+    /// Time during which anything of ours was on the device, overlapping batches counted once.
+    pub busy: Nanos,
+    /// Copies to the device, summed over batches.
+    pub h2d: Nanos,
+    /// Kernels, summed over batches.
+    pub compute: Nanos,
+    /// Copies from the device, summed over batches.
+    pub d2h: Nanos,
+    /// Gaps: how often the device had nothing of ours between two batches.
+    pub gaps: u64,
+    /// How long these gaps were together.
+    pub gap: Nanos,
+    /// The longest of them.
+    pub gap_max: Nanos,
+    /// ∫ theoretical occupancy (0 to 1) of the running kernels over `compute`, where it is known:
+    /// divided by `compute` it is their mean.
+    pub occupancy: Option<Nanos>,
+}
+
 /// A batch that is under way.
 pub trait Ticket: Send {
     /// Blocks until the batch is done. An engine without a device computes in here, on the calling
@@ -142,6 +167,17 @@ pub trait Engine: Send + Sync {
 
     /// Time during which the device had work so far, where there is a device.
     fn device_busy(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// Where the device's time went so far, where its events are recorded.
+    fn device_times(&self) -> Option<DeviceTimes> {
+        None
+    }
+
+    /// The device's UUID as the driver writes it (`GPU-…`, `MIG-…`), to find it among those that are
+    /// watched; not by number, since CUDA and the driver count in different orders.
+    fn device_uuid(&self) -> Option<&str> {
         None
     }
 

@@ -14,13 +14,14 @@ use std::time::Duration;
 use self::host::Host;
 use self::threads::Threads;
 use super::snapshot::{
-    EngineInfo, InputInfo, Items, Label, LabelWord, LaneSample, LockSample, OwnSample, Phase,
-    QueueSample, RunInfo, Snapshot, StageSample, ThreadSample,
+    DeviceSample, EngineInfo, GpuWatch, InputInfo, Items, Label, LabelWord, LaneSample, LockSample,
+    OwnSample, Phase, QueueSample, RunInfo, Snapshot, StageSample, ThreadSample,
 };
 use crate::pipeline::control::Pipeline;
 use crate::pipeline::knobs::{KnobId, KnobValue};
 use crate::pipeline::ledger::Failures;
 use crate::probe::clock::{self, Nanos};
+use crate::probe::gpu::Gpus;
 use crate::probe::os;
 
 pub use crate::probe::registry::OWN;
@@ -31,6 +32,7 @@ pub struct Assembler {
     run: Arc<RunInfo>,
     threads: Threads,
     host: Host,
+    gpus: Option<Gpus>,
     failures: Failures,
     failed_items: Arc<Vec<super::snapshot::FailedItem>>,
     missed: Arc<AtomicU64>,
@@ -42,12 +44,19 @@ impl Assembler {
         Self {
             threads: Threads::new(pipeline.started()),
             host: Host::new(pipeline.started()),
+            gpus: None,
             run: Arc::new(run),
             pipeline,
             failures: Failures::default(),
             failed_items: Arc::default(),
             missed: Arc::default(),
         }
+    }
+
+    /// Takes in what is known of GPUs too.
+    #[must_use]
+    pub fn with_gpus(self, gpus: Gpus) -> Self {
+        Self { gpus: Some(gpus), ..self }
     }
 
     /// A snapshot as of now.
@@ -61,13 +70,14 @@ impl Assembler {
         let intake = pipeline.intake();
         let (knobs, epoch) = pipeline.knobs();
         let (now, threads) = self.threads.read(pipeline.registry());
+        let (gpu_watch, gpus) = self.gpus.as_ref().map(Gpus::read).unwrap_or_default();
         let left = intake.read.saturating_sub(predicted + failed);
         Snapshot {
             run: Arc::clone(&self.run),
             at: now.saturating_sub(pipeline.started()),
             phase: phase(&pipeline, predicted + failed),
             epoch,
-            labels: labels(&self.run, knobs.get(KnobId::LoadDelay)),
+            labels: labels(&self.run, knobs.get(KnobId::LoadDelay), &gpu_watch),
             knobs,
             applying: pipeline.applying().into_iter().map(str::to_owned).collect(),
             changes: Arc::new(pipeline.changes()),
@@ -90,7 +100,9 @@ impl Assembler {
             lanes: lanes(&pipeline, now),
             own: self.own(&threads),
             threads,
-            gpus: Vec::new(),
+            gpu_watch,
+            gpus,
+            device: device(&pipeline),
             host: self.host.read(now),
         }
     }
@@ -125,7 +137,7 @@ fn phase(pipeline: &Pipeline, out: u64) -> Phase {
     }
 }
 
-fn labels(run: &RunInfo, delay: KnobValue) -> Vec<Label> {
+fn labels(run: &RunInfo, delay: KnobValue, gpus: &GpuWatch) -> Vec<Label> {
     let label = |word, what: &str| Label { word, what: what.to_owned() };
     let mut labels = Vec::new();
     if run.input.kind == "synthetic" {
@@ -136,6 +148,9 @@ fn labels(run: &RunInfo, delay: KnobValue) -> Vec<Label> {
     }
     if delay != KnobValue::Millis(0.0) {
         labels.push(label(LabelWord::Emulated, KnobId::LoadDelay.spec().name));
+    }
+    if matches!(gpus, GpuWatch::On { recorded: true, .. }) {
+        labels.push(label(LabelWord::Recorded, "gpus"));
     }
     labels
 }
@@ -149,6 +164,12 @@ fn stages(pipeline: &Pipeline) -> Vec<StageSample> {
         device_busy: reading.device_busy,
     };
     pipeline.stages().into_iter().map(sample).collect()
+}
+
+fn device(pipeline: &Pipeline) -> Option<DeviceSample> {
+    let engine = pipeline.engine();
+    let times = engine.device_times()?;
+    Some(DeviceSample { uuid: engine.device_uuid().map(Into::into), times })
 }
 
 fn queues(pipeline: &Pipeline) -> Vec<QueueSample> {

@@ -13,10 +13,11 @@ use crate::pipeline::knobs::{KnobValue, KnobValues};
 use crate::probe::clock::Nanos;
 use crate::probe::histogram::Histogram;
 
-pub use crate::pipeline::infer::EngineInfo;
+pub use crate::pipeline::infer::{DeviceTimes, EngineInfo};
 pub use crate::pipeline::knobs::KnobChange;
 pub use crate::pipeline::ledger::{FailedItem, Segment};
 pub use crate::pipeline::source::InputInfo;
+pub use crate::probe::gpu::{Gauge, GpuSample, GpuWatch, Metric};
 pub use crate::probe::state::{Wait, Waits};
 
 /// Everything that was measured up to one moment of a run.
@@ -56,8 +57,14 @@ pub struct Snapshot {
     pub lanes: Vec<LaneSample>,
     /// Instrumented locks, in order of creation.
     pub locks: Vec<LockSample>,
-    /// GPUs seen by NVML.
+    /// Whether GPUs are watched, and why not.
+    #[serde(default)]
+    pub gpu_watch: GpuWatch,
+    /// GPUs that the driver shows, in its order; parts of a GPU follow it.
     pub gpus: Vec<GpuSample>,
+    /// The engine's own account of its device, where it keeps one.
+    #[serde(default)]
+    pub device: Option<DeviceSample>,
     /// The machine's CPU and memory.
     pub host: Option<HostSample>,
     /// What pipetop itself costs.
@@ -203,7 +210,7 @@ pub enum Group {
     Stage(Stage),
     /// The runtime beneath the load lanes.
     Runtime,
-    /// pipetop's own: screen and sampler, out of the totals.
+    /// pipetop's own: screen, sampler, the watch over GPUs; out of the totals.
     Own,
     /// A library's: CPU time only.
     Foreign,
@@ -286,23 +293,13 @@ pub struct LockSample {
     pub waiters: u32,
 }
 
-/// A GPU's figures; each is absent where the driver does not give it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct GpuSample {
-    /// The product's name.
-    pub name: String,
-    /// Share of the driver's window in which any kernel ran (0 to 1).
-    pub busy: Option<f64>,
-    /// Memory in use, bytes.
-    pub memory_used: Option<u64>,
-    /// Memory there is, bytes.
-    pub memory_total: Option<u64>,
-    /// Power in watts.
-    pub power_w: Option<f64>,
-    /// SM clock in MHz.
-    pub sm_mhz: Option<u32>,
-    /// Temperature in °C.
-    pub temperature_c: Option<u32>,
+/// The engine's own account of its device.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceSample {
+    /// Which device, where it is one of those that the driver shows.
+    pub uuid: Option<Arc<str>>,
+    /// Where its time went.
+    pub times: DeviceTimes,
 }
 
 /// The machine's CPU and memory.
@@ -323,7 +320,7 @@ pub struct HostSample {
 /// What pipetop itself costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnSample {
-    /// CPU time of its own threads: screen and sampler.
+    /// CPU time of its own threads: screen, sampler, the watch over GPUs.
     pub cpu: Option<Nanos>,
     /// CPU time of the whole process.
     pub process_cpu: Option<Nanos>,
@@ -357,6 +354,18 @@ impl Snapshot {
         self.labels.iter().find(|label| label.what == what).map(|label| label.word)
     }
 
+    /// The GPU that the engine works on: by its UUID, or the only one that the run may use.
+    pub fn engine_gpu(&self) -> Option<usize> {
+        if let Some(uuid) = self.device.as_ref().and_then(|device| device.uuid.as_deref()) {
+            return self.gpus.iter().position(|gpu| gpu.facts.uuid == uuid);
+        }
+        let mut usable = self.gpus.iter().enumerate();
+        let mut usable = usable.by_ref().filter(|(_, gpu)| gpu.usable != Some(false));
+        let only = usable.next().filter(|_| usable.next().is_none());
+        let works = self.run.engine.device && self.run.engine.kind != "emulated";
+        only.filter(|_| works).map(|(index, _)| index)
+    }
+
     /// One knob's value.
     pub fn knob(&self, id: crate::pipeline::knobs::KnobId) -> KnobValue {
         self.knobs.get(id)
@@ -385,7 +394,9 @@ impl Snapshot {
             threads: Vec::new(),
             lanes: Vec::new(),
             locks: Vec::new(),
+            gpu_watch: GpuWatch::Off,
             gpus: Vec::new(),
+            device: None,
             host: None,
             own: OwnSample::default(),
         }

@@ -1,5 +1,7 @@
 //! The difference of two snapshots: rates, shares and quantiles of the time between them.
 
+pub mod gpu;
+
 use super::snapshot::{
     LaneSample, LockSample, QueueSample, Snapshot, StageSample, ThreadSample, Wait, Waits,
 };

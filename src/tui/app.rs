@@ -1,7 +1,9 @@
 //! The state of the screen: plain data and named methods. No drawing, no input or output.
 
+mod gpus;
 mod tables;
 
+pub use gpus::GpusView;
 pub use tables::{LocksView, ThreadsView};
 
 use ratatui::layout::{Position, Rect};
@@ -68,6 +70,7 @@ pub struct App {
     length: Length,
     threads: ThreadsView,
     locks: LocksView,
+    gpus: GpusView,
     /// The knob whose gauge is held with the mouse.
     held: Option<KnobId>,
 }
@@ -88,6 +91,7 @@ impl Default for App {
             length: Length::default(),
             threads: ThreadsView::default(),
             locks: LocksView::default(),
+            gpus: GpusView::default(),
             held: None,
         }
     }
@@ -353,6 +357,7 @@ impl App {
             Screen::Threads if self.opened().is_some() => Place::Past,
             Screen::Threads => Place::Threads,
             Screen::Locks => Place::Locks,
+            Screen::Gpu => Place::Gpu,
         }
     }
 

@@ -112,6 +112,17 @@ pub fn memory(bytes: u64) -> String {
     if mib < 1024.0 { format!("{mib:.0} MiB") } else { format!("{:.1} GiB", mib / 1024.0) }
 }
 
+/// Memory in use of what there is, in one unit: `4.1 of 139.8 GiB`.
+pub fn memory_of(used: u64, total: u64) -> String {
+    const MIB: f64 = 1024.0 * 1024.0;
+    let (used, total) = (used as f64 / MIB, total as f64 / MIB);
+    if total < 1024.0 {
+        format!("{used:.0} of {total:.0} MiB")
+    } else {
+        format!("{:.1} of {:.1} GiB", used / 1024.0, total / 1024.0)
+    }
+}
+
 /// The first `width` cells of a text, the last of them `…` where something is cut off.
 pub fn fit(text: &str, width: usize) -> String {
     use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -240,6 +251,12 @@ mod tests {
         assert_eq!(clauses("unbroken", 5), "unbr…");
         assert_eq!((unit_of("1", "batches"), unit_of("2", "batches")), ("batch", "batches"));
         assert_eq!(millis(Some(0.001)), "<0.01");
+    }
+
+    #[test]
+    fn memory_is_told_in_the_unit_of_the_whole() {
+        assert_eq!(memory_of(4_402_341_478, 150_109_107_814), "4.1 of 139.8 GiB");
+        assert_eq!(memory_of(3 << 20, 512 << 20), "3 of 512 MiB");
     }
 
     #[test]

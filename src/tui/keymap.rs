@@ -84,7 +84,9 @@ pub enum Place {
     Threads,
     /// On the locks' screen.
     Locks,
-    /// On any screen with a table.
+    /// On the GPU screen.
+    Gpu,
+    /// On any screen with a table that is sorted.
     Tables,
     /// Where a thread's past is open.
     Past,
@@ -200,6 +202,7 @@ mod tests {
             Place::Knobs,
             Place::Threads,
             Place::Locks,
+            Place::Gpu,
             Place::Past,
             Place::Filter,
             Place::Help,

@@ -3,11 +3,12 @@
 
 use ratatui::layout::{Constraint, Layout as Split, Position, Rect};
 
+pub mod gpu;
 pub mod tables;
 
 use super::app::App;
 use super::screens::Screen;
-use super::screens::{locks, threads};
+use super::screens::{gpu::table as gpus, locks, threads};
 use super::table::Placed;
 use crate::pipeline::knobs::{KNOBS, KnobId};
 
@@ -25,8 +26,11 @@ const PIPELINE: u16 = 6;
 /// Rows of the threads told by stage: lanes, stages, runtime.
 const STAGE_ROWS: u16 = 7;
 
+/// The engine's GPU on the overview: two rows with a border.
+const GPU_PANEL: u16 = 4;
+
 /// From this width on all tabs have their names.
-pub const TAB_NAMES: u16 = 76;
+pub const TAB_NAMES: u16 = 80;
 
 /// How much room there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,9 +107,11 @@ pub struct Layout {
     pub threads: Option<Rect>,
     /// Machine, own cost, failures.
     pub machine: Option<Rect>,
+    /// The engine's GPU on the overview.
+    pub gpu_panel: Option<Rect>,
     /// Failures, where the machine's panel has no room.
     pub failures: Option<Rect>,
-    /// The panel of the threads' or locks' table.
+    /// The panel of the threads', locks' or GPUs' table.
     pub table: Rect,
     /// The rows in it.
     pub rows: Rect,
@@ -113,6 +119,10 @@ pub struct Layout {
     pub thread_columns: Vec<Placed<threads::columns::Column>>,
     /// The columns of the locks' table.
     pub lock_columns: Vec<Placed<locks::rows::Column>>,
+    /// The columns of the GPUs' table.
+    pub gpu_columns: Vec<Placed<gpus::Column>>,
+    /// The parts of the GPU screen.
+    pub gpu: gpu::GpuAreas,
     /// The selected lock.
     pub detail: Option<Rect>,
     /// The keys.
@@ -154,11 +164,14 @@ pub fn layout(area: Rect, app: &App) -> Layout {
         queues: None,
         threads: None,
         machine: None,
+        gpu_panel: None,
         failures: None,
         table: empty,
         rows: empty,
         thread_columns: Vec::new(),
         lock_columns: Vec::new(),
+        gpu_columns: Vec::new(),
+        gpu: gpu::GpuAreas::default(),
         detail: None,
         footer,
     };
@@ -166,6 +179,7 @@ pub fn layout(area: Rect, app: &App) -> Layout {
         Screen::Overview => overview(&mut layout, body, app),
         Screen::Threads => tables::threads(&mut layout, body, app),
         Screen::Locks => tables::locks(&mut layout, body, app),
+        Screen::Gpu => gpu::gpu(&mut layout, body, app),
     }
     layout
 }
@@ -174,8 +188,8 @@ const fn head_height(size: Size) -> u16 {
     if size.bordered() { 4 } else { 2 }
 }
 
-/// Tabs stand at the right end of the head's first row: ` 1 Overview  2 Threads  3 Locks `.
-/// Where they have no room, the open one alone has its name: ` 1  2 Threads  3 `.
+/// Tabs stand at the right end of the head's first row: ` 1 Overview  2 Threads  3 Locks  4 GPU `.
+/// Where they have no room, the open one alone has its name: ` 1  2 Threads  3  4 `.
 fn tabs(head: Rect, open: Screen) -> Vec<(Screen, Rect)> {
     // At their right stands the clock.
     let clock = 12;
@@ -236,6 +250,10 @@ fn compact(layout: &mut Layout, rest: Rect, app: &App) {
     let [charts, failures] =
         Split::vertical([Constraint::Fill(1), Constraint::Length(u16::from(failed))]).areas(rest);
     layout.failures = (failed && failures.height > 0).then_some(failures);
+    let gpu = u16::from(app.engine_gpu().is_some() && charts.height >= 4);
+    let [gpu, charts] =
+        Split::vertical([Constraint::Length(gpu), Constraint::Fill(1)]).areas(charts);
+    layout.gpu_panel = (gpu.height > 0).then_some(gpu);
     if charts.height >= 3 {
         let [throughput, _, threads] =
             Split::horizontal([Constraint::Fill(1), Constraint::Length(1), Constraint::Fill(1)])
@@ -250,6 +268,9 @@ fn normal(layout: &mut Layout, rest: Rect, app: &App) {
     let [left, right] =
         Split::horizontal([Constraint::Length(left), Constraint::Fill(1)]).areas(rest);
     left_column(layout, left);
+    let gpu = if app.engine_gpu().is_some() && right.height >= 15 { GPU_PANEL } else { 0 };
+    let [right, gpu] = Split::vertical([Constraint::Fill(1), Constraint::Length(gpu)]).areas(right);
+    layout.gpu_panel = (gpu.height > 0).then_some(gpu);
     if right.height >= 24 {
         let [throughput, latency, threads] =
             Split::vertical([Constraint::Fill(2), Constraint::Fill(2), Constraint::Fill(3)])
@@ -273,13 +294,15 @@ fn wide(layout: &mut Layout, rest: Rect, app: &App) {
         Split::horizontal([Constraint::Length(56), Constraint::Fill(1), Constraint::Fill(1)])
             .areas(rest);
     let failed = app.snapshot().is_some_and(|snapshot| snapshot.items.failed > 0);
-    let gpus = app.snapshot().map_or(0, |snapshot| snapshot.gpus.len()) as u16;
-    let [knobs, machine, queues] = Split::vertical([
+    let gpu = if app.engine_gpu().is_some() { GPU_PANEL } else { 0 };
+    let [knobs, machine, gpu, queues] = Split::vertical([
         Constraint::Length(KNOBS.len() as u16 + 2),
-        Constraint::Length(5 + gpus + if failed { 4 } else { 0 }),
+        Constraint::Length(5 + if failed { 4 } else { 0 }),
+        Constraint::Length(gpu),
         Constraint::Fill(1),
     ])
     .areas(left);
+    layout.gpu_panel = (gpu.height > 0).then_some(gpu);
     layout.knob_panel = knobs;
     layout.machine = Some(machine);
     layout.queues = Some(queues);

@@ -1,5 +1,6 @@
 //! The screens, one file each, and what lies over them.
 
+pub mod gpu;
 pub mod help;
 pub mod locks;
 pub mod overview;
@@ -24,11 +25,13 @@ pub enum Screen {
     Threads,
     /// Which locks are fought for.
     Locks,
+    /// How busy the GPU is, and how full.
+    Gpu,
 }
 
 impl Screen {
     /// All screens, in the order of their tabs.
-    pub const ALL: [Self; 3] = [Self::Overview, Self::Threads, Self::Locks];
+    pub const ALL: [Self; 4] = [Self::Overview, Self::Threads, Self::Locks, Self::Gpu];
 
     /// The name on its tab.
     pub const fn name(self) -> &'static str {
@@ -36,6 +39,7 @@ impl Screen {
             Self::Overview => "Overview",
             Self::Threads => "Threads",
             Self::Locks => "Locks",
+            Self::Gpu => "GPU",
         }
     }
 }
@@ -58,6 +62,7 @@ fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
         Screen::Overview => overview::render(frame, app, theme, &layout),
         Screen::Threads => threads::render(frame, app, theme, &layout),
         Screen::Locks => locks::render(frame, app, theme, &layout),
+        Screen::Gpu => gpu::render(frame, app, theme, &layout),
     }
     widgets::footer::render(frame, app, theme, layout.footer);
     if app.entry().is_some() {

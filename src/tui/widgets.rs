@@ -6,6 +6,7 @@ pub mod chart;
 pub mod entry;
 pub mod failures;
 pub mod footer;
+pub mod gpu;
 pub mod heads;
 pub mod knobs;
 pub mod lengths;

@@ -12,7 +12,7 @@ fn state(driver: &mut Driver) -> String {
     let effects = driver.effects();
     let app = &driver.app;
     format!(
-        "{effects:?} {:?} {} {} {} {:?} {:?} {:?} {:?} {:?}",
+        "{effects:?} {:?} {} {} {} {:?} {:?} {:?} {:?} {:?} {:?}",
         app.screen(),
         app.help(),
         app.scrolled(),
@@ -21,13 +21,15 @@ fn state(driver: &mut Driver) -> String {
         app.selected(),
         app.entry(),
         app.threads(),
-        app.locks()
+        app.locks(),
+        app.gpus()
     )
 }
 
 #[test]
 fn every_key_in_the_keymap_does_something() {
     let snapshots = scenario::many_threads(64).snapshots();
+    let gpus = scenario::gpus::on_gpu(scenario::gpus::Kind::Two);
     for hint in KEYMAP {
         for binding in hint.bindings {
             for key in binding.keys {
@@ -42,6 +44,10 @@ fn every_key_in_the_keymap_does_something() {
                         driver.key(KeyCode::PageDown);
                     }
                     Place::Locks => driver.key(KeyCode::Char('3')),
+                    Place::Gpu => {
+                        driver = Driver::new((80, 24), &gpus);
+                        driver.key(KeyCode::Char('4'));
+                    }
                     Place::Past => {
                         driver.key(KeyCode::Char('2'));
                         driver.key(KeyCode::PageDown);

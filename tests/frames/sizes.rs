@@ -27,6 +27,8 @@ fn every_size_can_be_drawn_and_clicked() {
         scenario::lock_limited().snapshots(),
         scenario::missing_values(),
         scenario::bare(),
+        scenario::gpus::on_gpu(scenario::gpus::Kind::Two),
+        scenario::gpus::on_gpu(scenario::gpus::Kind::Lost),
         Vec::new(),
     ];
     for (index, snapshots) in scenarios.iter().enumerate() {
@@ -34,7 +36,8 @@ fn every_size_can_be_drawn_and_clicked() {
         for (step, size) in sizes().into_iter().enumerate() {
             driver.size = size;
             // Screens, help and field take turns, so that each meets all kinds of sizes.
-            match (step + index) % 11 {
+            match (step + index) % 12 {
+                11 => driver.key(KeyCode::Char('4')),
                 5 => driver.key(KeyCode::Char('3')),
                 6 => driver.key(KeyCode::Char('F')),
                 7 => driver.key(KeyCode::Down),

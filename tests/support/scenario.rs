@@ -2,6 +2,8 @@
 
 #[path = "fights.rs"]
 mod fights;
+#[path = "gpus.rs"]
+pub(crate) mod gpus;
 
 use std::sync::Arc;
 
@@ -9,8 +11,9 @@ use pipetop::pipeline::Stage;
 use pipetop::pipeline::knobs::{KnobId, KnobValue, KnobValues};
 use pipetop::probe::histogram::{Histogram, Recorder};
 use pipetop::profile::snapshot::{
-    EngineInfo, FailedItem, Group, HostSample, InputInfo, Items, KnobChange, Label, LabelWord,
-    LaneSample, OwnSample, Phase, QueueSample, RunInfo, Snapshot, StageSample, ThreadSample, Wait,
+    EngineInfo, FailedItem, GpuWatch, Group, HostSample, InputInfo, Items, KnobChange, Label,
+    LabelWord, LaneSample, OwnSample, Phase, QueueSample, RunInfo, Snapshot, StageSample,
+    ThreadSample, Wait,
 };
 
 /// A sample every 100 ms.
@@ -333,7 +336,9 @@ impl Sim {
             threads: Vec::new(),
             lanes: Vec::new(),
             locks: Vec::new(),
+            gpu_watch: GpuWatch::Off,
             gpus: Vec::new(),
+            device: None,
             host: None,
             own: OwnSample::default(),
         };

@@ -1,9 +1,9 @@
 //! From three snapshots to a report.
 
 use super::{
-    ChangeReport, GpuReport, HostReport, ItemsReport, LaneReport, LaneShareReport, LockReport,
-    OwnReport, Quantiles, QueueReport, Report, SCHEMA, SegmentReport, ShareReport, StageReport,
-    ThreadReport, group_name, rounded,
+    ChangeReport, HostReport, ItemsReport, LaneReport, LaneShareReport, LockReport, OwnReport,
+    Quantiles, QueueReport, Report, SCHEMA, SegmentReport, ShareReport, StageReport, ThreadReport,
+    gpu, group_name, rounded,
 };
 use crate::probe::clock::Nanos;
 use crate::profile::limit::limit;
@@ -49,7 +49,9 @@ impl Report {
                 .collect(),
             lanes: end.lanes.iter().map(|lane| report_lane(lane, &window, done)).collect(),
             locks: locks(&window),
-            gpus: gpus(end),
+            gpus: gpu::gpus(&window),
+            gpus_missing: gpu::missing(&end.gpu_watch),
+            device: gpu::device(&window),
             segments: segments(warm, end),
             segments_dropped: end.segments_dropped,
             knob_changes: changes(done),
@@ -177,22 +179,6 @@ fn locks(window: &Window<'_>) -> Vec<LockReport> {
         }
     };
     window.to().locks.iter().map(of).collect()
-}
-
-fn gpus(end: &Snapshot) -> Vec<GpuReport> {
-    let of = |gpu: &crate::profile::snapshot::GpuSample| GpuReport {
-        name: gpu.name.clone(),
-        busy: gpu.busy.map(rounded),
-        sm_active: None,
-        sm_occupancy: None,
-        event_busy: None,
-        memory_used_mib: gpu.memory_used.map(mib),
-        memory_total_mib: gpu.memory_total.map(mib),
-        power_w: gpu.power_w.map(rounded),
-        sm_mhz: gpu.sm_mhz,
-        temperature_c: gpu.temperature_c,
-    };
-    end.gpus.iter().map(of).collect()
 }
 
 /// Each epoch's part of the window. Throughput is what came out while the setting held; images and

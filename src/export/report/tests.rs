@@ -135,7 +135,9 @@ fn what_was_not_measured_is_null_and_never_zero() {
     assert_eq!(ours["queues"][0]["depth_mean"], Value::Null);
     assert_eq!(ours["self"]["cpu"], Value::Null);
     assert_eq!(ours["limit"], "measuring");
-    assert_eq!(ours["gpus"][0]["busy"], Value::Null);
+    assert_eq!(ours["gpus"][0]["sm_mhz"], 1755.0, "the latest value stands for a while");
+    assert_eq!(ours["gpus"][0]["event_busy"], Value::Null);
+    assert_eq!(ours["gpus"][0]["fan"], Value::Null);
     assert_eq!(ours["items"]["behind_s"], Value::Null);
 }
 
@@ -151,4 +153,51 @@ fn without_a_host_or_own_figures_they_are_null() {
         assert_eq!(ours["host"][key], Value::Null, "{key}");
     }
     assert_eq!(ours["self"]["rss_mib"], Value::Null);
+}
+
+#[test]
+fn gpus_have_the_means_of_the_window_and_the_engines_own_its_events() {
+    let ours = json_of(&SampleRun::new());
+    let gpu = &ours["gpus"][0];
+    let near = |key: &str, value: f64| {
+        let got = gpu[key].as_f64().unwrap();
+        assert!((got - value).abs() < 1e-6, "{key}: {got}");
+    };
+    near("busy", 0.98);
+    near("sm_active", 0.9);
+    near("sm_occupancy", 0.17);
+    near("graphics", 0.97);
+    near("event_busy", 0.95);
+    near("memory_used_mib", 4096.0);
+    near("energy_j", 6500.0);
+    near("energy_j_image", 6.5);
+    assert_eq!(gpu["engine"], true);
+    assert_eq!(gpu["absent"]["fan"], "not read yet");
+    let other = &ours["gpus"][1];
+    assert_eq!((&other["sm_occupancy"], &other["event_busy"]), (&Value::Null, &Value::Null));
+    assert_eq!(other["absent"]["sm_occupancy"], "needs GPM: Hopper or later");
+    assert_eq!(other["energy_j_image"], Value::Null, "the images went through another");
+    let device = &ours["device"];
+    assert_eq!(
+        (&device["batches"], &device["h2d_ms"], &device["gap_ms"]),
+        (&125.into(), &4.0.into(), &4.0.into())
+    );
+    assert_eq!(device["theoretical_occupancy"], 0.25);
+    assert_eq!(ours["gpus_missing"], Value::Null);
+}
+
+#[test]
+fn without_a_gpu_the_report_says_why() {
+    use crate::probe::gpu::source::Missing;
+    use crate::profile::snapshot::GpuWatch;
+    let mut run = SampleRun::new();
+    let missing = Missing { what: "no driver".into(), way_out: "install one".into() };
+    (run.end.gpus, run.end.device) = (Vec::new(), None);
+    run.end.gpu_watch = GpuWatch::Missing(missing);
+    let ours = json_of(&run);
+    assert_eq!(
+        (&ours["gpus"], &ours["gpus_missing"]),
+        (&Value::Array(vec![]), &"no driver".into())
+    );
+    assert_eq!(ours["device"], Value::Null);
 }

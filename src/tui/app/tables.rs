@@ -226,6 +226,10 @@ impl App {
                 let keys = lock_rows::keys(&self.lock_rows());
                 self.locks.list.step(&keys, by, page);
             }
+            Screen::Gpu => {
+                let Some(now) = self.gpu() else { return };
+                self.select_gpu(now.saturating_add_signed(by), page);
+            }
         }
     }
 
@@ -317,6 +321,12 @@ impl App {
                 if first + row < keys.len() {
                     self.locks.list.select(&keys, first + row, page);
                 }
+            }
+        } else if self.screen == Screen::Gpu {
+            let Some(row) = row else { return };
+            let (_, first) = self.gpu_place(page);
+            if first + row < self.gpu_keys().len() {
+                self.select_gpu(first + row, page);
             }
         } else if self.screen == Screen::Threads && !self.threads.open {
             let heads = layout.thread_columns.iter();

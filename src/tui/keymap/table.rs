@@ -253,6 +253,17 @@ pub const KEYMAP: &[Hint] = &[
         bindings: &[bind!(Locks, Action::WholeRun, [Key::char('r')])],
     },
     Hint {
+        place: Place::Gpu,
+        keys: ("↑↓", "Up/Down"),
+        also: "k j  wheel click",
+        short: "select",
+        long: "select a GPU, where there are several",
+        bindings: &[
+            bind!(Gpu, Action::Row(-1), [Key::code(KeyCode::Up), Key::char('k')]),
+            bind!(Gpu, Action::Row(1), [Key::code(KeyCode::Down), Key::char('j')]),
+        ],
+    },
+    Hint {
         place: Place::Tables,
         keys: ("PgUp PgDn", "PgUp PgDn"),
         also: "Home End  g G",
@@ -267,14 +278,15 @@ pub const KEYMAP: &[Hint] = &[
     },
     Hint {
         place: Place::Everywhere,
-        keys: ("1 2 3", "1 2 3"),
+        keys: ("1 2 3 4", "1 2 3 4"),
         also: "click",
         short: "",
-        long: "overview, threads, locks",
+        long: "overview, threads, locks, GPU",
         bindings: &[
             bind!(Everywhere, Action::Go(Screen::Overview), [Key::char('1')]),
             bind!(Everywhere, Action::Go(Screen::Threads), [Key::char('2')]),
             bind!(Everywhere, Action::Go(Screen::Locks), [Key::char('3')]),
+            bind!(Everywhere, Action::Go(Screen::Gpu), [Key::char('4')]),
         ],
     },
     Hint {

@@ -19,7 +19,9 @@ use crate::tui::advice::advice;
 use crate::tui::app::App;
 use crate::tui::layout::Layout;
 use crate::tui::theme::Theme;
-use crate::tui::widgets::{failures, knobs, machine, pipeline, plots, queues, threads, verdict};
+use crate::tui::widgets::{
+    failures, gpu, knobs, machine, pipeline, plots, queues, threads, verdict,
+};
 
 /// Draws the overview.
 pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout) {
@@ -44,6 +46,9 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout) 
     }
     if let Some(area) = layout.machine {
         machine::render(frame, app, theme, layout, area);
+    }
+    if let Some(area) = layout.gpu_panel {
+        gpu::render(frame, app, theme, layout, area);
     }
     if let Some(area) = layout.failures {
         failures::render(frame, app, theme, area);

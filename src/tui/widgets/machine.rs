@@ -28,7 +28,6 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout, 
     let right = vec![Span::styled(format!("{cores} core{s}{sampled}"), theme.label)];
     let inner = panel::panel(frame, theme, layout.size, area, "machine", right);
     let mut lines = vec![cpu(app, theme, inner.width), used_memory(app, theme, inner.width)];
-    lines.extend(gpus(app, theme));
     lines.push(own(app, theme, inner.width));
     let rest = usize::from(inner.height).saturating_sub(lines.len());
     let failed = failures::lines(&snapshot.items, theme, usize::from(inner.width), rest);
@@ -77,21 +76,6 @@ fn used_memory(app: &App, theme: &Theme, width: u16) -> Line<'static> {
     Line::from(spans)
 }
 
-fn gpus<'a>(app: &App, theme: &Theme) -> Vec<Line<'a>> {
-    let Some(snapshot) = app.snapshot() else { return Vec::new() };
-    let gpu = |(index, gpu): (usize, &crate::profile::snapshot::GpuSample)| {
-        let mut text = format!("{}  busy {}", gpu.name, percent(gpu.busy).trim_start());
-        if let (Some(used), Some(total)) = (gpu.memory_used, gpu.memory_total) {
-            text = format!("{text}  {} of {}", memory(used), memory(total));
-        }
-        if let Some(watts) = gpu.power_w {
-            text = format!("{text}  {watts:.0} W");
-        }
-        Line::from(vec![label(&format!("GPU {index}"), theme), Span::styled(text, theme.text)])
-    };
-    snapshot.gpus.iter().enumerate().map(gpu).collect()
-}
-
 fn own(app: &App, theme: &Theme, width: u16) -> Line<'static> {
     let own = app.window().and_then(|w| w.own_cpu());
     let own = own.map_or_else(|| MISSING.to_owned(), |own| format!("{:.1}%", own * 100.0));
@@ -101,7 +85,7 @@ fn own(app: &App, theme: &Theme, width: u16) -> Line<'static> {
     let mut spans = vec![
         label("process", theme),
         Span::styled(rss, theme.value),
-        Span::styled("  screen+sampler ", theme.label),
+        Span::styled("  own threads ", theme.label),
         Span::styled(own, theme.value),
         Span::styled(unit, theme.label),
     ];

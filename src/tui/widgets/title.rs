@@ -165,7 +165,7 @@ fn figures(app: &App, snapshot: &Snapshot) -> Vec<Figure> {
         Figure { name: "failed", value: thousands(failed), unit: "", alarm: failed > 0 },
         figure("host", host, "CPU"),
         figure("predicted", images, ""),
-        figure("screen+sampler", own, "of a core"),
+        figure("own threads", own, "of a core"),
     ];
     if let Some(behind) = snapshot.items.behind.filter(|&behind| behind > 50_000_000) {
         let value = format!("{:.1}", behind as f64 / 1e9);
