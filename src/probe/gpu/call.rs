@@ -195,9 +195,10 @@ impl GpmWindow {
     /// Whether there were new counters between the samples. Without any, every value reads 0 and DRAM
     /// NaN, which must not be taken for an idle GPU.
     pub fn is_fresh(&self) -> bool {
-        self.span >= LEAST_GPM_WINDOW
-            && !self.values.is_empty()
-            && self.values.values().all(|value| value.is_some_and(f64::is_finite))
+        let mut values = self.values.values().flatten();
+        let nothing_is_missing = self.values.values().all(Option::is_some);
+        let fresh = !self.values.is_empty() && nothing_is_missing || values.any(|&v| v > 0.0);
+        self.span >= LEAST_GPM_WINDOW && fresh
     }
 }
 

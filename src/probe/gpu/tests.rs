@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Gpus;
-use super::call::{Answer, Call, Lane, Refusal};
+use super::call::{Answer, Call, GpmWindow, Lane, Refusal};
 use super::metric::Metric;
 use super::sample::{GpuSample, GpuWatch};
 use super::source::{Facts, Gpm, Inventory, Missing, Source};
@@ -113,6 +113,20 @@ fn a_window_without_new_counters_is_no_idle_gpu_and_the_next_one_covers_it() {
 }
 
 #[test]
+fn zeros_are_idle_unless_a_figure_is_not_a_number() {
+    let fresh = |span, values: &[(Metric, Option<f64>)]| {
+        let values = values.iter().copied().collect();
+        GpmWindow { span, values, ..GpmWindow::default() }.is_fresh()
+    };
+    let (active, dram) = (Metric::SmActive, Metric::Dram);
+    assert!(fresh(250 * MS, &[(active, Some(0.0)), (dram, Some(0.0))]));
+    assert!(!fresh(250 * MS, &[(active, Some(0.0)), (dram, None)]));
+    assert!(fresh(250 * MS, &[(active, Some(0.3)), (dram, None)]), "one figure alone is missing");
+    assert!(!fresh(99 * MS, &[(active, Some(0.3)), (dram, Some(0.1))]), "too short to be trusted");
+    assert!(!fresh(250 * MS, &[]));
+}
+
+#[test]
 fn what_a_device_does_not_have_is_absent_with_a_reason() {
     let gpu = Bench::played("hopper").until(1500).remove(0);
     assert_eq!((gpu.value(Metric::Fan), gpu.reason(Metric::Fan)), (None, "this card has no fan"));
@@ -166,6 +180,9 @@ fn a_lost_device_says_so_and_the_others_go_on_and_it_may_come_back() {
     assert_eq!((&gpus[1].lost, gpus[1].value(Metric::Busy)), (&None, Some(0.3)));
     let frozen = gpus[0].gauges[&Metric::Busy];
     assert!(frozen.covered <= 1010 * MS, "nothing is booked of the time without an answer");
+    let gpus = bench.until(5500);
+    assert_eq!(gpus[0].value(Metric::PowerLimit), Some(700.0), "the driver keeps that itself");
+    assert!(gpus[0].lost.is_some(), "which does not mean that the device is back");
     let gpus = bench.until(14_000);
     assert_eq!((&gpus[0].lost, gpus[0].value(Metric::Busy)), (&None, Some(0.2)));
     assert!(gpus[0].gauges[&Metric::Busy].covered < 8 * SECOND);

@@ -42,6 +42,8 @@ struct Books {
     gpus: Vec<GpuSample>,
     /// Failures without a reason in a row, by GPU.
     unknown: Vec<u32>,
+    /// The question by which a GPU was found lost: what the driver keeps itself it still answers.
+    lost_by: Vec<Option<Call>>,
 }
 
 impl Account {
@@ -71,6 +73,7 @@ impl Account {
                 let facts = inventory.gpus.into_iter().zip(usable);
                 books.gpus = facts.map(|(facts, usable)| opened(facts, usable)).collect();
                 books.unknown = vec![0; books.gpus.len()];
+                books.lost_by = vec![None; books.gpus.len()];
                 books.watch = GpuWatch::On {
                     driver: inventory.driver,
                     cuda: inventory.cuda,
@@ -199,8 +202,11 @@ impl Watch {
         match answer {
             Ok(answer) => {
                 books.unknown[gpu] = 0;
+                if books.lost_by[gpu] == Some(call) {
+                    books.lost_by[gpu] = None;
+                    books.gpus[gpu].lost = None;
+                }
                 let sample = &mut books.gpus[gpu];
-                sample.lost = None;
                 book(sample, call, answer, at, period);
                 None
             }
@@ -213,6 +219,7 @@ impl Watch {
                     _ => None,
                 };
                 if let Some(why) = gone {
+                    books.lost_by[gpu].get_or_insert(call);
                     books.gpus[gpu].lost.get_or_insert(Lost { at, why });
                     return Some(LOST_AGAIN);
                 }
@@ -340,6 +347,10 @@ fn processes(sample: &mut GpuSample, owners: Vec<Owner>, at: Nanos, period: Nano
     let own = std::process::id();
     let mut list: Vec<_> =
         owners.into_iter().map(|owner| Process { own: owner.pid == own, owner }).collect();
+    for process in list.iter_mut().filter(|process| process.own) {
+        // The kernel has its main thread's name for it.
+        process.owner.name = Some(env!("CARGO_PKG_NAME").to_owned());
+    }
     let order = |process: &Process| {
         (!process.own, std::cmp::Reverse(process.owner.memory), process.owner.pid)
     };
