@@ -190,14 +190,12 @@ fn any_sampling_will_do() {
     }
 }
 
-/// A grey 4:4:4 file whose components are told to have other sampling factors: MCUs of flat blocks.
 #[test]
-fn thirds_are_resampled_too() {
+fn thirds_are_laid_out_too() {
     let flat = image::RgbImage::from_pixel(96, 96, image::Rgb([90, 160, 40]));
     let mut bytes = jpeg_of(&flat, |_| {});
     let frame = bytes.windows(2).position(|pair| pair == [0xff, 0xc0]).unwrap();
-    // 3 × 1 and 1 × 1: five blocks an MCU where there were three, all of the same kind of codes only where they
-    // are flat, so that the file reads on into the next MCU's blocks; what is there must not matter.
+    // Luma 3 × 1, chroma 1 × 1. The scan no longer fits: only the layout is looked at.
     bytes[frame + 11] = 0x31;
     let start = Start::read(&bytes).unwrap();
     assert_eq!(start.frame.sampling(), (3, 1));
