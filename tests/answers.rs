@@ -8,6 +8,8 @@
 //!     cargo test --release --test answers -- --ignored --nocapture agreement
 //! ```
 //!
+//! `both_ways_of_decoding_agree_on_a_folder` wants the photos alone, and compares scaled decoding with full.
+//!
 //! The answers are a JSON object as `tests/data/answers.json` is: of each photo's path, relative to the folder,
 //! the best classes as `[index, name, probability]`, best first, from libjpeg-turbo, Pillow's bicubic filter and
 //! ONNX Runtime.
@@ -184,6 +186,29 @@ fn an_engine_that_predicts_nothing_says_so() {
         });
     assert_eq!(summary, Summary { predicted: 1, failed: 0 });
     assert!(String::from_utf8(text).unwrap().contains("no prediction"));
+}
+
+#[test]
+#[ignore = "photos come from outside: see the head of this file"]
+fn both_ways_of_decoding_agree_on_a_folder() {
+    let folder = std::env::var_os("PIPETOP_PHOTOS").expect("set PIPETOP_PHOTOS");
+    let paths = [PathBuf::from(folder)];
+    let (_, full) = run(&paths, 5, IN_FULL);
+    let (_, scaled) = run(&paths, 5, Options::default());
+    let (mut same, mut close) = (0, true);
+    for ((name, full), (_, scaled)) in full.iter().zip(&scaled) {
+        let (full, scaled) = (full.as_ref().unwrap(), scaled.as_ref().unwrap());
+        if full[0].class == scaled[0].class {
+            same += 1;
+        } else {
+            close &= full[0].p - full[1].p < 0.1;
+            println!("{name}: {} {:.4} before {:.4}", full[0].class, full[0].p, full[1].p);
+            println!("    scaled: {} {:.4}, {:.4}", scaled[0].class, scaled[0].p, scaled[1].p);
+        }
+    }
+    println!("same best class: {same} of {}", full.len());
+    assert!(same * 100 >= 90 * full.len(), "fewer than 90 %");
+    assert!(close, "a clear answer is missed");
 }
 
 #[test]

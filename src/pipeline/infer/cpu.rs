@@ -106,11 +106,13 @@ impl CpuEngine {
     }
 
     fn check(&self, pixels: &Pixels, images: usize) -> Result<(), EngineError> {
-        let have = pixels.view().floats().map_or(0, <[f32]>::len);
-        let want = images * self.input.values();
+        let Some(values) = pixels.view().floats() else {
+            return Err(EngineError(format!("{} takes no pictures of bytes", self.info.model)));
+        };
+        let (have, want) = (values.len(), images * self.input.values());
         if images == 0 || have < want {
             return Err(EngineError(format!(
-                "a batch of {images} images holds {have} f32 values, where {} wants {want}",
+                "a batch of {images} images holds {have} values, where {} wants {want}",
                 self.info.model
             )));
         }

@@ -169,26 +169,16 @@ impl Scaled {
                 (length * factor * n).div_ceil(8 * most)
             };
             let eighths = n as f64 / 8.0;
-            let across = self.axis(
-                &Span {
-                    samples: scaled(frame.width, component.across, most_across),
-                    start: rect.left * x * eighths,
-                    length: rect.width * x * eighths,
-                    target: side,
-                    filter,
-                },
-                kernel,
-            );
-            let down = self.axis(
-                &Span {
-                    samples: scaled(frame.height, component.down, most_down),
-                    start: rect.top * y * eighths,
-                    length: rect.height * y * eighths,
-                    target: side,
-                    filter,
-                },
-                kernel,
-            );
+            let mut axis = |start: f64, length: f64, whole: usize, factor: usize, most: usize| {
+                let halved = n == 8 && 2 * factor == most;
+                let scale = if halved { 1.0 } else { share(factor, most) * eighths };
+                let samples = if halved { whole } else { scaled(whole, factor, most) };
+                let (start, length) = (start * scale, length * scale);
+                let span = Span { samples, start, length, target: side, filter, halved };
+                self.axis(&span, kernel)
+            };
+            let across = axis(rect.left, rect.width, frame.width, component.across, most_across);
+            let down = axis(rect.top, rect.height, frame.height, component.down, most_down);
             let blocks = |axis: &Axis| {
                 let needed = axis.needed();
                 needed.start / n..needed.end.div_ceil(n)

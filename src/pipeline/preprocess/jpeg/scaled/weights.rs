@@ -5,6 +5,24 @@ use crate::pipeline::preprocess::resize::{Filter, Kernel};
 /// Fraction bits of the weights.
 pub(super) const WEIGHT_BITS: i32 = 14;
 
+/// Turns weights of upsampled samples from `from` on into weights of the `plane` samples that they are made of;
+/// returns which these are.
+fn fold(weights: &mut Vec<f64>, from: usize, plane: usize) -> (usize, usize) {
+    let first = (from / 2).saturating_sub(usize::from(from.is_multiple_of(2)));
+    let end = from + weights.len();
+    let last = end / 2;
+    let mut folded = vec![0.0; last.min(plane - 1) + 1 - first];
+    for (at, weight) in (from..).zip(&*weights) {
+        let near = at / 2;
+        // Past the ends the last sample stands for the missing one.
+        let far = if at.is_multiple_of(2) { near.saturating_sub(1) } else { near + 1 };
+        folded[near - first] += 0.75 * weight;
+        folded[far.min(plane - 1) - first] += 0.25 * weight;
+    }
+    *weights = folded;
+    (first, first + weights.len())
+}
+
 /// What an axis is made from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Span {
@@ -16,6 +34,17 @@ pub(super) struct Span {
     /// Samples of the target.
     pub(super) target: usize,
     pub(super) filter: Filter,
+    /// The plane has half as many samples as are told above. They are what a triangle filter makes of the plane's,
+    /// of which the nearer counts three times the farther (libjpeg's "fancy" upsampling): the weights are those of
+    /// both filters.
+    pub(super) halved: bool,
+}
+
+impl Span {
+    /// Samples of the plane.
+    fn plane(&self) -> usize {
+        if self.halved { self.samples.div_ceil(2) } else { self.samples }
+    }
 }
 
 /// The weights along one axis.
@@ -47,6 +76,8 @@ impl Axis {
             exact.clear();
             let weight = |at: usize| kernel.at((at as f64 + 0.5 - centre) / stretch);
             exact.extend((from..end).map(weight));
+            let (from, end) =
+                if span.halved { fold(&mut exact, from, span.plane()) } else { (from, end) };
             let sum: f64 = exact.iter().sum();
             // One sample that the kernel just fails to reach.
             let sum = if sum == 0.0 {
@@ -70,7 +101,7 @@ impl Axis {
         let mut axis = Self { span: *span, starts: Vec::new(), weights: Vec::new(), taps };
         for (from, first, count) in windows {
             // All windows have the same width, and lie within the samples.
-            let start = from.min(span.samples - taps);
+            let start = from.min(span.plane() - taps);
             axis.starts.push(start as u32);
             let behind = axis.weights.len() + taps;
             axis.weights.resize(axis.weights.len() + from - start, 0);
