@@ -268,15 +268,12 @@ impl About {
             None if builtin => parse_labels(builtin::CLASSES).expect("the built-in list is whole"),
             None => (0..classes).map(|class| format!("class {class}")).collect(),
         };
-        let (name, input) = match &options.model {
-            Some(path) => {
-                let stem = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
-                (stem.into_owned(), user_input(options, config, side as u32)?)
-            }
-            None => {
-                let fixed = Some(builtin::INPUT.side);
-                (builtin::NAME.into(), resolve_input(options, config, fixed, &builtin::INPUT)?)
-            }
+        let (name, input) = if let Some(path) = &options.model {
+            let stem = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
+            (stem.into_owned(), user_input(options, config, side as u32)?)
+        } else {
+            let fixed = Some(builtin::INPUT.side);
+            (builtin::NAME.into(), resolve_input(options, config, fixed, &builtin::INPUT)?)
         };
         Ok(Self { name, input, classes: names.into() })
     }
