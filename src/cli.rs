@@ -270,7 +270,6 @@ pub struct ClassifyArgs {
     pub max_pixels: Option<u64>,
     /// Decode JPEGs in full, then resize them, where they are else decoded no larger than needed
     #[arg(long)]
-    #[expect(clippy::doc_markdown, reason = "help is plain text")]
     pub full_decode: bool,
     /// The model and what it wants of each picture.
     #[command(flatten)]
