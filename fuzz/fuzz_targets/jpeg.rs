@@ -3,11 +3,18 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pipetop::pipeline::infer::InputSpec;
+use pipetop::pipeline::infer::{Geometry, InputSpec};
+use pipetop::pipeline::pixels::{PixelFormat, PixelsMut};
 use pipetop::pipeline::preprocess::{Filter, Options, Preprocessor};
 use std::cell::RefCell;
 
-const SPEC: InputSpec = InputSpec { side: 64, short_side: 73, mean: [127.0; 3], std: [128.0; 3] };
+const SPEC: InputSpec = InputSpec {
+    side: 64,
+    geometry: Geometry::Crop { short_side: 73 },
+    mean: [127.0; 3],
+    std: [128.0; 3],
+    format: PixelFormat::F32Nchw,
+};
 
 thread_local! {
     static STATE: RefCell<(Preprocessor, Vec<f32>)> =
@@ -21,7 +28,8 @@ fuzz_target!(|bytes: &[u8]| {
     STATE.with_borrow_mut(|(preprocessor, out)| {
         let Ok(header) = preprocessor.header(bytes) else { return };
         for scaled in [true, false] {
-            let _ = preprocessor.run(bytes, &header, Options { filter: Filter::Cubic, scaled }, out);
+            let options = Options { filter: Filter::Cubic, scaled };
+            let _ = preprocessor.run(bytes, &header, options, PixelsMut::F32(out));
         }
     });
 });
