@@ -3,10 +3,11 @@
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use pipetop::pipeline::infer::InputSpec;
+use pipetop::pipeline::pixels::PixelsMut;
 use pipetop::pipeline::preprocess::{Filter, Header, MAX_PIXELS, Preprocessor};
 use pipetop::pipeline::source::{DEFAULT_COUNT, DEFAULT_SEED, Source};
 
-const SPEC: InputSpec = InputSpec { side: 224, short_side: 256, mean: [127.0; 3], std: [128.0; 3] };
+const SPEC: InputSpec = pipetop::pipeline::infer::builtin::INPUT;
 
 macro_rules! photo {
     ($name:literal) => {
@@ -62,8 +63,10 @@ fn resize(bencher: Bencher, filter: usize) {
 
 #[divan::bench]
 fn normalise(bencher: Bencher) {
-    let (preprocessor, headers, mut out) = ready();
-    each(bencher, |i| preprocessor.normalise(&headers[i], black_box(&mut out)));
+    let (mut preprocessor, headers, mut out) = ready();
+    let mut normalise =
+        |i: usize| preprocessor.normalise(&headers[i], PixelsMut::F32(black_box(&mut out)));
+    each(bencher, &mut normalise);
 }
 
 #[divan::bench]
@@ -71,7 +74,9 @@ fn total_cubic(bencher: Bencher) {
     let (mut preprocessor, _, mut out) = ready();
     each(bencher, |i| {
         let header = preprocessor.header(PHOTOS[i]).expect("a photo");
-        preprocessor.run(PHOTOS[i], &header, Filter::Cubic, &mut out).expect("a photo");
+        preprocessor
+            .run(PHOTOS[i], &header, Filter::Cubic, PixelsMut::F32(&mut out))
+            .expect("a photo");
     });
 }
 

@@ -36,9 +36,13 @@ Exit codes:
 
 // Help is plain text; backticks, which belong into a doc comment, would be printed.
 const ENGINE_HELP: &str =
-    "The engine that infers: cpu, null (drops each batch) or emulated:IMG_S[:MS]";
+    "The engine that infers: cpu, null[:FORMAT] (drops each batch) or emulated:IMG_S[:MS]";
 const ENGINE_LONG_HELP: &str = "\
-The engine that infers: cpu, null (drops each batch) or emulated:IMG_S[:MS]
+The engine that infers: cpu, null[:FORMAT] (drops each batch) or emulated:IMG_S[:MS]
+
+The null engine takes pictures in the form that a real one would want: f32 (planes, normalised; the \
+default), f32-nhwc (pixels, normalised) or u8 (bytes as they are, for engines that normalise on the GPU), \
+so that the speed of all the rest can be seen alone.
 
 An emulated engine sleeps as an accelerator would that takes so many images a second and answers so \
 many milliseconds later; it predicts nothing and is labelled emulated.";
@@ -127,7 +131,7 @@ pub struct RunArgs {
     /// Settings of the engine and its model.
     #[command(flatten)]
     pub model: ModelArgs,
-    /// The engine: `cpu`, `null` or `emulated:IMG_S[:MS]`.
+    /// The engine: `cpu`, `null[:FORMAT]` or `emulated:IMG_S[:MS]`.
     #[arg(long, value_name = "ENGINE", value_parser = parse_engine, help = ENGINE_HELP, long_help = ENGINE_LONG_HELP, help_heading = "Engine")]
     pub engine: Option<EngineChoice>,
 

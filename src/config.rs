@@ -327,6 +327,7 @@ pub fn standard_place() -> Option<PathBuf> {
 mod tests {
     use super::*;
     use crate::cli::{Cli, Command};
+    use crate::pipeline::pixels::PixelFormat;
 
     fn args(line: &str) -> RunArgs {
         let words = std::iter::once("pipetop").chain(line.split_whitespace()).map(Into::into);
@@ -350,7 +351,7 @@ mod tests {
         assert_eq!(config.knobs.get(KnobId::InferBatch), KnobValue::Int(16));
         assert_eq!(config.knobs.get(KnobId::InferThreads), KnobValue::Int(4));
         assert_eq!((config.fps, config.max_pixels), (5, 5_000_000));
-        assert_eq!(config.engine, EngineChoice::Null);
+        assert_eq!(config.engine, EngineChoice::Null(PixelFormat::F32Nchw));
         assert!((config.sample_hz - DEFAULT_SAMPLE_HZ).abs() < 1e-9);
     }
 

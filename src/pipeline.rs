@@ -14,6 +14,7 @@ pub mod item;
 pub mod knobs;
 pub mod ledger;
 pub mod observe;
+pub mod pixels;
 pub mod preprocess;
 mod shared;
 pub mod slab;

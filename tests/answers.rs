@@ -17,6 +17,7 @@
 use pipetop::commands::classify::{JsonWriter, Summary, classify, write_text};
 use pipetop::pipeline::decode::Prediction;
 use pipetop::pipeline::infer::{Engine, EngineChoice, ModelOptions, build_engine};
+use pipetop::pipeline::pixels::PixelFormat;
 use pipetop::pipeline::preprocess::MAX_PIXELS;
 use pipetop::pipeline::source::Source;
 use std::collections::BTreeMap;
@@ -150,7 +151,8 @@ fn results_are_written_for_people_and_as_json() {
 
 #[test]
 fn an_engine_that_predicts_nothing_says_so() {
-    let engine = build_engine(&EngineChoice::Null, &ModelOptions::default()).unwrap();
+    let engine =
+        build_engine(&EngineChoice::Null(PixelFormat::F32Nchw), &ModelOptions::default()).unwrap();
     let source = Source::from_paths(&[photo("tea-gardens_3.jpg")], &[]).unwrap();
     let mut text = Vec::new();
     let summary = classify(&*engine, &source, 5, MAX_PIXELS, &mut |name, result| {

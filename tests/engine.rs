@@ -7,8 +7,10 @@ mod onnx;
 
 use onnx::Dim::{Any, Is};
 use pipetop::pipeline::infer::{
-    Engine, EngineChoice, ModelOptions, Output, Pixels, build_engine, build_engine_noting,
+    Engine, EngineChoice, Geometry, InputSpec, ModelOptions, Output, Pixels, build_engine,
+    build_engine_noting,
 };
+use pipetop::pipeline::pixels::PixelFormat;
 use std::sync::{Arc, OnceLock, mpsc};
 
 fn builtin() -> Arc<dyn Engine> {
@@ -81,10 +83,20 @@ fn null_and_emulated_take_pictures_as_the_model_does_and_predict_nothing() {
         let engine = build_engine(&choice, &ModelOptions::default()).unwrap();
         assert_eq!(engine.input(), builtin().input(), "{choice}");
         assert_eq!((engine.info().classes, engine.class_names().len()), (0, 0));
-        let ticket = engine.submit(Arc::new(Vec::new()), 8).unwrap();
+        let ticket = engine.submit(Arc::new(Vec::<f32>::new()), 8).unwrap();
         assert_eq!(ticket.wait().unwrap(), Output::Nothing, "{choice}");
         assert_eq!(engine.device_busy().is_some(), engine.info().device, "{choice}");
     }
+}
+
+#[test]
+fn null_takes_pictures_in_the_form_that_is_asked_for() {
+    for format in PixelFormat::ALL {
+        let engine = build_engine(&EngineChoice::Null(format), &ModelOptions::default()).unwrap();
+        assert_eq!(*engine.input(), InputSpec { format, ..*builtin().input() });
+    }
+    let bytes = builtin().submit(Arc::new(vec![0_u8; 3 * 224 * 224]), 1).err().unwrap();
+    assert!(bytes.to_string().contains("takes no pictures of bytes"), "{bytes}");
 }
 
 #[test]
@@ -179,11 +191,12 @@ fn a_classifier_of_ones_own_runs() {
         let engine = build_engine(&EngineChoice::Rten, &options(&file)).unwrap();
         assert_eq!(engine.info().model, "mine");
         assert_eq!((engine.info().side, engine.info().classes), (8, 3));
-        assert_eq!(engine.input().short_side, 9);
+        assert_eq!(engine.input().geometry, Geometry::Crop { short_side: 9 });
         assert_eq!(engine.class_names()[2], "class 2");
         assert_eq!(logits(&*engine, two.clone(), 2), [1.0, 2.0, 3.0, 6.0, 5.0, 4.0]);
         assert!(!engine.outputs_probabilities());
-        let null = build_engine(&EngineChoice::Null, &options(&file)).unwrap();
+        let null =
+            build_engine(&EngineChoice::Null(PixelFormat::F32Nchw), &options(&file)).unwrap();
         assert_eq!(null.input(), engine.input());
     }
     std::fs::write(&file, onnx::Net::classifier(&[Any, Is(3), Any, Any]).bytes()).unwrap();
@@ -226,13 +239,15 @@ fn labels_and_preprocessing_come_from_files_and_flags_outrank_them() {
     let (engine, notes) = build_engine_noting(&EngineChoice::Rten, &given).unwrap();
     assert_eq!(*engine.class_names(), ["red", "green", "blue"]);
     let input = *engine.input();
-    assert_eq!((input.short_side, input.mean, input.std), (10, [128.0; 3], [64.0; 3]));
+    assert_eq!(input.geometry, Geometry::Crop { short_side: 10 });
+    assert_eq!((input.mean, input.std), ([128.0; 3], [64.0; 3]));
     assert!(notes.len() == 1 && notes[0].contains("preprocess.filter"), "{notes:?}");
 
     given.mean = Some([0.2, 0.4, 0.6]);
     given.resize = Some(8);
     let input = *build_engine(&EngineChoice::Rten, &given).unwrap().input();
-    assert_eq!((input.short_side, input.mean, input.std), (8, [51.0, 102.0, 153.0], [64.0; 3]));
+    assert_eq!(input.geometry, Geometry::Crop { short_side: 8 });
+    assert_eq!((input.mean, input.std), ([51.0, 102.0, 153.0], [64.0; 3]));
     given.mean = Some([123.675, 116.28, 103.53]);
     given.std = Some([1.0; 3]);
     let input = *build_engine(&EngineChoice::Rten, &given).unwrap().input();

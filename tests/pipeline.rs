@@ -14,9 +14,10 @@ use pipetop::pipeline::control::{Parts, Pipeline};
 use pipetop::pipeline::infer::choice::parse_engine;
 use pipetop::pipeline::infer::model::{ModelOptions, build_engine};
 use pipetop::pipeline::infer::{
-    Engine, EngineError, EngineInfo, InputSpec, Output, Pixels, Ticket,
+    Engine, EngineError, EngineInfo, Geometry, InputSpec, Output, Pixels, Ticket,
 };
 use pipetop::pipeline::knobs::{Command, KNOBS, KnobId, KnobSpec, KnobValue, KnobValues};
+use pipetop::pipeline::pixels::{PixelFormat, PixelsView};
 use pipetop::pipeline::source::Source;
 use pipetop::probe::registry::Registry;
 use pipetop::profile::limit::{Limit, limit};
@@ -38,6 +39,10 @@ const CLASSES: usize = 64;
 
 impl Telltale {
     fn engine(fails: Option<u64>) -> Arc<dyn Engine> {
+        Self::with(fails, PixelFormat::F32Nchw)
+    }
+
+    fn with(fails: Option<u64>, format: PixelFormat) -> Arc<dyn Engine> {
         Arc::new(Self {
             info: EngineInfo {
                 kind: "test".into(),
@@ -47,7 +52,13 @@ impl Telltale {
                 classes: CLASSES,
                 device: false,
             },
-            input: InputSpec { side: 8, short_side: 8, mean: [0.0; 3], std: [4.0; 3] },
+            input: InputSpec {
+                side: 8,
+                geometry: Geometry::Squash,
+                mean: [0.0; 3],
+                std: [4.0; 3],
+                format,
+            },
             fails,
             batches: AtomicU64::default(),
         })
@@ -83,8 +94,16 @@ impl Engine for Telltale {
         let values = self.input.values();
         let mut logits = vec![0.0; images * CLASSES];
         for image in 0..images {
-            let picture = &(*pixels).as_ref()[image * values..][..values];
-            let mean = picture.iter().sum::<f32>() / values as f32;
+            let sum = match pixels.view() {
+                PixelsView::F32(all) => all[image * values..][..values].iter().sum::<f32>(),
+                // Not normalised: the engine divides by 4 itself.
+                PixelsView::U8(all) => {
+                    let sum: u32 =
+                        all[image * values..][..values].iter().map(|&v| u32::from(v)).sum();
+                    sum as f32 / 4.0
+                }
+            };
+            let mean = sum / values as f32;
             logits[image * CLASSES + (mean.round() as usize).min(CLASSES - 1)] = 50.0;
         }
         Ok(Box::new(Told(Ok(Output::Logits(logits)))))
@@ -320,4 +339,61 @@ fn knobs_are_in_force_within_a_tenth_of_a_second() {
     assert!(turned.elapsed() < Duration::from_secs(1), "{:?}", turned.elapsed());
     let refused = pipeline.command(Command::Set(KnobId::InferBatch, KnobValue::Int(100_000)));
     assert!(refused.unwrap_err().to_string().contains("1 to 512"));
+}
+
+#[test]
+fn pictures_of_every_format_reach_the_engine_as_they_are() {
+    for format in PixelFormat::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = inputs(folder.path(), 50, 7);
+        let output = folder.path().join("answers.jsonl");
+        let source = Source::from_paths(&paths, &[]).unwrap();
+        let engine = Telltale::with(None, format);
+        let parts = parts(source, engine, true, Some(output.clone()));
+        let pipeline = Pipeline::start(parts, &Arc::new(Registry::default())).unwrap();
+        pipeline.command(Command::Set(KnobId::InferBatch, KnobValue::Int(3))).unwrap();
+        assert!(pipeline.wait(Duration::from_secs(30)), "it never ended");
+        let mut answers = answers(&output);
+        answers.sort();
+        assert_eq!(answers.len(), 50, "{format}");
+        for (index, (name, answer)) in answers.into_iter().enumerate() {
+            match answer {
+                Ok(class) => assert_eq!(class, index as u64, "{name} of {format}"),
+                Err(_) => assert_eq!(index % 7, 6, "{name} of {format}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn ready_batches_of_bytes_are_taken_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = Source::from_paths(&inputs(folder.path(), 20, 0), &[]).unwrap();
+    let mut parts = parts(source, Telltale::with(None, PixelFormat::U8Nhwc), false, None);
+    parts.knobs.set_from("source.cache=batches").unwrap();
+    parts.knobs.set_from("infer.batch=4").unwrap();
+    let pipeline = Pipeline::start(parts, &Arc::new(Registry::default())).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    // Far more than were ever read from files.
+    while pipeline.counts().0 < 5_000 && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let (predicted, failed) = pipeline.counts();
+    assert!(predicted >= 5_000 && failed == 0, "{predicted} predicted, {failed} failed");
+}
+
+#[test]
+fn batches_of_bytes_fit_where_batches_of_floats_are_refused() {
+    let start = |format| {
+        let engine = Telltale::with(None, format);
+        let mut parts = parts(Source::synthetic(1, 2).unwrap(), engine, true, None);
+        // 8 × 8 pixels: 768 bytes as floats, 192 as they are; 16 images in up to 4 + 2 + 1 batches.
+        parts.knobs.set_from("infer.batch=16").unwrap();
+        parts.knobs.set_from("queue.batches=4").unwrap();
+        parts.batch_bytes = 7 * 16 * 192;
+        Pipeline::start(parts, &Arc::new(Registry::default()))
+    };
+    assert!(start(PixelFormat::U8Nhwc).is_ok());
+    let error = start(PixelFormat::F32Nhwc).err().unwrap().to_string();
+    assert!(error.contains("more memory than there is"), "{error}");
 }

@@ -20,7 +20,9 @@ use std::sync::Arc;
 use crate::pipeline::decode::{Prediction, top_k_into};
 use crate::pipeline::failure::{ImageError, Reason};
 use crate::pipeline::infer::{Engine, Output, Pixels, Ticket};
+use crate::pipeline::pixels::PixelsMut;
 use crate::pipeline::preprocess::{Filter, Preprocessor};
+use crate::pipeline::slab::{Filling, Full, Slot};
 use crate::pipeline::source::{Entry, MAX_BYTES, Source, read_file};
 
 pub use command::run;
@@ -39,8 +41,8 @@ pub type Sink<'a> = dyn FnMut(&str, Result<&[Prediction], &ImageError>) + 'a;
 
 /// Images that are preprocessed and inferred together, where they are of the usual size.
 const CHUNK: usize = 16;
-/// Floats of a chunk at most (64 MiB), as long as one picture fits.
-const CHUNK_VALUES: usize = 16 << 20;
+/// Bytes of a chunk at most, as long as one picture fits.
+const CHUNK_BYTES: usize = 64 << 20;
 
 /// Predicts the `k` likeliest classes of each image and hands them to `sink` with the image's name, in
 /// order of input; a failed image's error instead. Images over `max_pixels` fail.
@@ -54,15 +56,24 @@ pub fn classify(
     max_pixels: u64,
     sink: &mut Sink<'_>,
 ) -> Summary {
-    let values = engine.input().values();
-    let chunk = (CHUNK_VALUES / values.max(1)).clamp(1, CHUNK);
+    let chunk = (CHUNK_BYTES / engine.input().bytes().max(1)).clamp(1, CHUNK);
     let mut summary = Summary::default();
-    let mut pixels = Vec::new();
+    let mut spare = None;
     let mut top = Vec::new();
     for first in (0..source.len()).step_by(chunk) {
         let images = first..(first + chunk).min(source.len());
-        let prepared = preprocess(engine, source, images.clone(), max_pixels, &mut pixels);
-        let scores = infer(engine, &mut pixels, prepared.iter().filter(|r| r.is_ok()).count());
+        let Some(filling) = spare.take().or_else(|| Filling::new(chunk, engine.input())) else {
+            let detail = format!("there is no memory for a batch of {chunk} images");
+            let error = ImageError::new(Reason::Internal, detail);
+            summary.failed += images.len() as u64;
+            images.for_each(|index| sink(source.name(index), Err(&error)));
+            continue;
+        };
+        let (filling, prepared) = preprocess(engine, source, images.clone(), max_pixels, filling);
+        let good = prepared.iter().filter(|r| r.is_ok()).count();
+        let pixels = Arc::new(filling.freeze());
+        let scores = infer(engine, &pixels, good);
+        spare = Full::reuse(pixels);
         let mut next = 0;
         for (index, prepared) in images.zip(prepared) {
             let result = prepared.and_then(|()| {
@@ -79,51 +90,62 @@ pub fn classify(
     summary
 }
 
-/// Writes the good pictures one behind another into `pixels`; says which are good.
+/// Writes the good pictures one behind another into `filling`; says which are good.
 fn preprocess(
     engine: &dyn Engine,
     source: &Source,
     images: std::ops::Range<usize>,
     max_pixels: u64,
-    pixels: &mut Vec<f32>,
-) -> Vec<Result<(), ImageError>> {
-    let values = engine.input().values();
-    pixels.resize(images.len() * values, 0.0);
+    mut filling: Filling,
+) -> (Filling, Vec<Result<(), ImageError>>) {
     let worker = || (Preprocessor::new(engine.input(), max_pixels), Vec::new());
-    let results: Vec<_> = pixels
-        .par_chunks_exact_mut(values)
+    let slots: Vec<Slot> = std::iter::from_fn(|| filling.take()).take(images.len()).collect();
+    let done: Vec<_> = slots
+        .into_par_iter()
         .zip(images.into_par_iter())
-        .map_init(worker, |(preprocessor, buffer), (slot, index)| {
-            let bytes = match source.entry(index) {
-                Entry::Memory(bytes) => bytes,
-                Entry::File(path) => {
-                    read_file(path, buffer, MAX_BYTES)?;
-                    buffer.as_slice()
-                }
-            };
-            let header = preprocessor.header(bytes)?;
-            preprocessor.run(bytes, &header, Filter::Cubic, slot)
+        .map_init(worker, |(preprocessor, buffer), (mut slot, index)| {
+            let result = one(preprocessor, source.entry(index), buffer, slot.pixels());
+            (slot, result)
         })
         .collect();
-    let mut good = 0;
-    for (slot, result) in results.iter().enumerate() {
-        if result.is_ok() {
-            pixels.copy_within(slot * values..(slot + 1) * values, good * values);
-            good += 1;
-        }
+    let mut results = Vec::with_capacity(done.len());
+    let mut slots = Vec::with_capacity(done.len());
+    for (slot, result) in done {
+        slots.push(filling.filled(slot));
+        results.push(result);
     }
-    results
+    let good = slots.into_iter().zip(&results).filter(|(_, result)| result.is_ok());
+    for (to, (from, _)) in good.enumerate() {
+        filling.copy(from, to);
+    }
+    (filling, results)
 }
 
-/// Runs the first `images` pictures and gives `pixels` its memory back.
-fn infer(engine: &dyn Engine, pixels: &mut Vec<f32>, images: usize) -> Result<Output, ImageError> {
+/// One image into its slot.
+fn one(
+    preprocessor: &mut Preprocessor,
+    entry: Entry<'_>,
+    buffer: &mut Vec<u8>,
+    slot: PixelsMut<'_>,
+) -> Result<(), ImageError> {
+    let bytes = match entry {
+        Entry::Memory(bytes) => bytes,
+        Entry::File(path) => {
+            read_file(path, buffer, MAX_BYTES)?;
+            buffer.as_slice()
+        }
+    };
+    let header = preprocessor.header(bytes)?;
+    preprocessor.run(bytes, &header, Filter::Cubic, slot)
+}
+
+/// Runs the first `images` pictures.
+fn infer(engine: &dyn Engine, pixels: &Arc<Full>, images: usize) -> Result<Output, ImageError> {
     if images == 0 {
         return Ok(Output::Nothing);
     }
-    let shared = Arc::new(std::mem::take(pixels));
-    let batch: Pixels = Arc::<Vec<f32>>::clone(&shared);
+    let batch: Pixels = Arc::<Full>::clone(pixels);
     let output = engine.submit(batch, images).and_then(Ticket::wait);
-    *pixels = Arc::into_inner(shared).unwrap_or_default();
     output.map_err(|error| ImageError::new(Reason::Engine, error.to_string()))
 }
 

@@ -240,6 +240,7 @@ fn yes_or_no(text: &str) -> Result<bool, String> {
 mod tests {
     use super::*;
     use crate::pipeline::knobs::KnobValue;
+    use crate::pipeline::pixels::PixelFormat;
 
     fn parse(text: &str) -> Result<FileSettings, String> {
         FileSettings::parse(text, Path::new("/c/p.toml")).map_err(|error| error.to_string())
@@ -269,7 +270,7 @@ mod tests {
         for key in RUN_KEYS {
             assert!(text.contains(&format!("{key}=")), "{key} is not tried here");
         }
-        assert_eq!(file.engine, Some(EngineChoice::Null));
+        assert_eq!(file.engine, Some(EngineChoice::Null(PixelFormat::F32Nchw)));
         assert_eq!(file.model.model, Some("/c/m.onnx".into()));
         assert_eq!(file.model.labels, Some("/l.txt".into()));
         assert_eq!((file.model.mean, file.model.std), (Some([0.5; 3]), Some([0.2; 3])));
@@ -303,7 +304,7 @@ mod tests {
         assert_eq!(
             error("[run]\nengine = 'nul'"),
             "/c/p.toml:2: `nul` is no value for run.engine: no engine is named `nul` (did you mean \
-             `null`?); engines: cpu, null, emulated:IMG_S[:MS] (as in emulated:2000:5)"
+             `null`?); engines: cpu, null[:u8], emulated:IMG_S[:MS] (as in emulated:2000:5)"
         );
         assert!(error("a = 1\nb = [").starts_with("/c/p.toml:2: no TOML: "));
         assert!(error("run = 3").starts_with("/c/p.toml:1: no setting is named `run`"));

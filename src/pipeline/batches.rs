@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::infer::InputSpec;
 use super::item::Item;
+use super::pixels::PixelsMut;
 use super::slab::{Filling, Full, Slot};
 use crate::probe::clock::{self, Nanos};
 use crate::probe::lock::{Condvar, Guard, Mutex};
@@ -44,8 +46,8 @@ pub struct Batches {
     ready: Condvar,
     /// Signalled when a slot may be free.
     room: Condvar,
-    /// Values of one picture.
-    values: usize,
+    /// What a picture looks like.
+    input: InputSpec,
     /// Whether ready batches are being taken again: loading may rest.
     replaying: AtomicBool,
     /// Size of the batch that was taken last.
@@ -105,10 +107,10 @@ pub struct Reservation<'a> {
 }
 
 impl Batches {
-    /// An empty queue for pictures of `values` f32, holding up to `capacity` batches of `size`.
+    /// An empty queue for pictures as `input` has them, holding up to `capacity` batches of `size`.
     pub fn new(
         registry: &Registry,
-        values: usize,
+        input: &InputSpec,
         capacity: usize,
         size: usize,
         max_delay: Duration,
@@ -131,7 +133,7 @@ impl Batches {
             inner: Mutex::new(registry, "queue.batches", inner),
             ready: Condvar::default(),
             room: Condvar::default(),
-            values,
+            input: *input,
             replaying: AtomicBool::new(false),
             last_size: AtomicU64::new(size as u64),
         }
@@ -158,7 +160,7 @@ impl Batches {
                 let spare = inner.spare.pop();
                 drop(inner);
                 // Fresh memory can take a while: not under the lock.
-                let filling = spare.or_else(|| Filling::new(size, self.values));
+                let filling = spare.or_else(|| Filling::new(size, &self.input));
                 inner = self.inner.lock();
                 inner.making -= 1;
                 let filling = filling.ok_or(NoSlot::NoMemory { images: size })?;
@@ -471,7 +473,7 @@ impl Reservation<'_> {
     ///
     /// # Panics
     /// Never: a reservation holds its slot until it ends.
-    pub fn pixels(&mut self) -> &mut [f32] {
+    pub fn pixels(&mut self) -> PixelsMut<'_> {
         self.slot.as_mut().expect("a reservation holds its slot until it ends").pixels()
     }
 

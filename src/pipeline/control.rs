@@ -124,7 +124,7 @@ impl Pipeline {
         if parts.once {
             refuse_batches(parts.knobs.get(KnobId::SourceCache))?;
         }
-        refuse_too_much(&parts.knobs, parts.engine.input().values(), parts.batch_bytes)?;
+        refuse_too_much(&parts.knobs, parts.engine.input().bytes(), parts.batch_bytes)?;
         let output = parts.output.map(|path| {
             let created = stages::respond::OutputFile::create(path.clone());
             created.map_err(|error| StartError::Output { path, error })
@@ -198,7 +198,7 @@ impl Pipeline {
         let mut changes = self.changes.lock();
         let mut wanted = shared.knobs.values();
         wanted.set(id, value);
-        refuse_too_much(&wanted, shared.engine.input().values(), self.batch_bytes)?;
+        refuse_too_much(&wanted, shared.engine.input().bytes(), self.batch_bytes)?;
         let before = shared.knobs.get(id);
         if before == value {
             return Ok(());
@@ -338,14 +338,14 @@ impl Drop for Pipeline {
 
 /// Refuses knobs whose batches would not fit into memory: those in the queue, those in flight, and one
 /// more that is being filled again.
-fn refuse_too_much(knobs: &KnobValues, values: usize, limit: u64) -> Result<(), KnobError> {
+fn refuse_too_much(knobs: &KnobValues, picture: usize, limit: u64) -> Result<(), KnobError> {
     let int = |id| match knobs.get(id) {
         KnobValue::Int(n) => n,
         _ => 0,
     };
     let (batch, queued) = (int(KnobId::InferBatch), int(KnobId::QueueBatches));
     let batches = queued + int(KnobId::InferThreads) + 1;
-    let bytes = batches.saturating_mul(batch).saturating_mul(values as u64 * 4);
+    let bytes = batches.saturating_mul(batch).saturating_mul(picture as u64);
     if bytes <= limit {
         return Ok(());
     }

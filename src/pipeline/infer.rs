@@ -26,6 +26,7 @@ pub use model::{ModelError, ModelOptions, build_engine, build_engine_noting};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+use super::pixels::{Pictures, PixelFormat};
 use crate::probe::clock::Nanos;
 
 /// The inference engine of a run.
@@ -45,18 +46,32 @@ pub struct EngineInfo {
     pub device: bool,
 }
 
-/// What an engine wants of each picture: the shorter side is resized to `short_side`, the middle
-/// `side` × `side` is cut out, and each value becomes (x − mean) / std, RGB, planes one after another.
+/// What an engine wants of each picture: resized and cut to `side` × `side` as `geometry` says, each value
+/// (x − mean) / std where the format is normalised, in the order that the format has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InputSpec {
     /// Side of the square input in pixels.
     pub side: u32,
-    /// Length to which the shorter side is resized, in pixels; at least `side`.
-    pub short_side: u32,
+    /// Which part of the picture comes into the square, and how.
+    pub geometry: Geometry,
     /// What is subtracted, by channel, on a scale of 0 to 255.
     pub mean: [f32; 3],
     /// By what is then divided, by channel, on a scale of 0 to 255.
     pub std: [f32; 3],
+    /// Type and order of the values.
+    pub format: PixelFormat,
+}
+
+/// How a picture comes into the square.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Geometry {
+    /// The shorter side is resized to this many pixels (at least the square's side), and the middle is cut out.
+    Crop {
+        /// Length of the shorter side in pixels.
+        short_side: u32,
+    },
+    /// All of the picture is resized to the square, whatever its shape.
+    Squash,
 }
 
 impl InputSpec {
@@ -64,10 +79,24 @@ impl InputSpec {
     pub const fn values(&self) -> usize {
         3 * self.side as usize * self.side as usize
     }
+
+    /// Bytes of one picture.
+    pub const fn bytes(&self) -> usize {
+        self.values() * self.format.value_bytes()
+    }
+
+    /// How the comparisons with other programs name geometry and side: `squash224`, `short256-crop224`.
+    pub fn geometry_name(&self) -> String {
+        match self.geometry {
+            Geometry::Crop { short_side } => format!("short{short_side}-crop{}", self.side),
+            Geometry::Squash => format!("squash{}", self.side),
+        }
+    }
 }
 
-/// Pixels of a batch, f32, N × 3 × side × side, normalised; shared since a ready batch may be replayed.
-pub type Pixels = Arc<dyn AsRef<[f32]> + Send + Sync>;
+/// Pixels of a batch in the form that [`InputSpec::format`] says, one picture after another; shared since a
+/// ready batch may be replayed.
+pub type Pixels = Arc<dyn Pictures>;
 
 /// What an engine made of a batch.
 #[derive(Clone, Debug, PartialEq)]

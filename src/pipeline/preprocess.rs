@@ -1,11 +1,13 @@
-//! How the bytes of an image become a normalised picture: decode → resize → slot.
+//! How the bytes of an image become a picture for the engine: decode → resize → slot.
 //!
-//! Geometry (`short256-crop224` for the built-in model): the upright picture's shorter side is
-//! resized to [`InputSpec::short_side`], and the middle [`InputSpec::side`] × `side` is cut out. Both
+//! Geometry ([`Geometry`]; `short256-crop224` for the built-in model): the upright picture's shorter side is
+//! resized to `short_side`, and the middle [`InputSpec::side`] × `side` is cut out. Both
 //! happen in one resampling from the part of the source that the crop covers. The filter still
 //! reaches beyond that part where the crop's neighbours would have been, so that the values are those
 //! of resizing first and cutting then (within rounding), without computing pixels that are cut off.
-//! EXIF orientation is applied last, on the small picture; the crop is that of the upright one.
+//! Squashed pictures are resampled as a whole. EXIF orientation is applied last, on the small picture; the
+//! crop is that of the upright one. What goes into the slot has the form that the engine wants
+//! ([`InputSpec::format`]).
 //!
 //! Colours: grey becomes three equal channels; CMYK JPEGs are taken as Adobe writes them (inverted),
 //! as Pillow does; alpha is dropped and 16 bits are rounded to 8; colour profiles are not applied.
@@ -19,6 +21,7 @@ mod resize;
 mod sniff;
 #[cfg(test)]
 mod tests;
+mod turn;
 
 pub use guard::guarded;
 pub use orientation::Orientation;
@@ -30,7 +33,8 @@ use normalise::Normaliser;
 use resize::SquareResizer;
 
 use super::failure::{ImageError, Reason};
-use super::infer::InputSpec;
+use super::infer::{Geometry, InputSpec};
+use super::pixels::PixelsMut;
 
 /// Pixels that an image may have unless the user says otherwise: 100 million.
 pub const MAX_PIXELS: u64 = 100_000_000;
@@ -59,7 +63,7 @@ pub struct Header {
 /// ordinary JPEGs with its own. For those only the resizer's table of weights is allocated per image.
 pub struct Preprocessor {
     side: u32,
-    short_side: u32,
+    geometry: Geometry,
     max_pixels: u64,
     pixels: Vec<u8>,
     jpeg: JpegDecoder,
@@ -73,13 +77,23 @@ impl Preprocessor {
         let side = spec.side.max(1);
         Self {
             side,
-            short_side: spec.short_side.max(side),
+            geometry: match spec.geometry {
+                Geometry::Crop { short_side } => {
+                    Geometry::Crop { short_side: short_side.max(side) }
+                }
+                Geometry::Squash => Geometry::Squash,
+            },
             max_pixels,
             pixels: Vec::new(),
             jpeg: JpegDecoder::new(),
             resizer: SquareResizer::new(side),
-            normaliser: Normaliser::new(spec.mean, spec.std),
+            normaliser: Normaliser::new(spec),
         }
+    }
+
+    /// The vector instructions with which it normalises: `avx512`, `avx2`, `neon` or `baseline`.
+    pub const fn vectors(&self) -> &'static str {
+        self.normaliser.vectors().name()
     }
 
     /// What an image says of itself; decodes nothing.
@@ -117,7 +131,7 @@ impl Preprocessor {
     }
 
     /// Decodes, resizes and normalises the image whose header was read before, into `out`:
-    /// 3 × side × side, planes R, G, B, upright.
+    /// 3 × side × side values in the form of [`InputSpec::format`], upright.
     ///
     /// After an error `out` holds anything.
     ///
@@ -125,13 +139,13 @@ impl Preprocessor {
     /// `truncated`, `corrupt`, `unsupported` or `too-large`; `internal` where a decoder panics.
     ///
     /// # Panics
-    /// If `out` has another length than [`InputSpec::values`].
+    /// If `out` has another length than [`InputSpec::values`], or another type than the format.
     pub fn run(
         &mut self,
         bytes: &[u8],
         header: &Header,
         filter: Filter,
-        out: &mut [f32],
+        out: PixelsMut<'_>,
     ) -> Result<(), ImageError> {
         self.decode(bytes, header)?;
         self.resize(header, filter)?;
@@ -174,18 +188,16 @@ impl Preprocessor {
         let size = (header.width, header.height);
         let used = header.width as usize * header.height as usize * 3;
         guard::guard(|| {
-            let rect = resize::source_rect(size, header.orientation, self.short_side, self.side);
+            let rect = resize::source_rect(size, header.orientation, self.geometry, self.side);
             self.resizer.run(&self.pixels[..used], size, rect, filter)
         })
     }
 
-    /// Third step: the crop that was made last to `out`, normalised and upright.
+    /// Third step: the crop that was made last to `out`, upright and in the form of [`InputSpec::format`].
     ///
     /// # Panics
-    /// If `out` has another length than [`InputSpec::values`].
-    pub fn normalise(&self, header: &Header, out: &mut [f32]) {
-        let side = self.side as usize;
-        assert_eq!(out.len(), 3 * side * side, "a slot holds 3 × side × side values");
-        self.normaliser.run(self.resizer.square(), side, header.orientation, out);
+    /// If `out` has another length than [`InputSpec::values`], or another type than the format.
+    pub fn normalise(&mut self, header: &Header, out: PixelsMut<'_>) {
+        self.normaliser.run(self.resizer.square(), self.side as usize, header.orientation, out);
     }
 }

@@ -140,7 +140,7 @@ impl Shared {
         arrivals.set_rate(live.arrival_rate(), start);
         let batches = Batches::new(
             registry,
-            engine.input().values(),
+            engine.input(),
             count(KnobId::QueueBatches),
             count(KnobId::InferBatch),
             live.millis(KnobId::InferMaxDelay),

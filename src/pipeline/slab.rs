@@ -1,4 +1,4 @@
-//! The pixels of a batch: one allocation whose slots are filled by several threads at once, without
+//! The memory of a batch: one allocation whose slots are filled by several threads at once, without
 //! a lock and without a copy.
 //!
 //! [`Filling`] hands out each [`Slot`] once; when all are back it becomes [`Full`], which can only be
@@ -7,20 +7,40 @@
 use std::cell::UnsafeCell;
 use std::sync::Arc;
 
-/// The allocation: `slots × values` f32.
+use super::infer::InputSpec;
+use super::pixels::{Pictures, PixelFormat, PixelsMut, PixelsView};
+
+/// A cache line: two slots of a batch share none where a picture fills whole lines (as one of 224 × 224 does),
+/// and vectors are loaded and stored aligned.
+#[repr(align(64))]
+struct Line(#[expect(dead_code, reason = "it is read through pointers")] [u8; LINE]);
+
+const LINE: usize = 64;
+
+/// The allocation: `slots` pictures of `picture` bytes each, one after another.
 struct Buffer {
-    cells: Box<[UnsafeCell<f32>]>,
-    values: usize,
+    lines: Box<[UnsafeCell<Line>]>,
+    slots: usize,
+    picture: usize,
+    format: PixelFormat,
 }
 
 #[expect(unsafe_code, reason = "slots of one buffer are written by several threads")]
-// SAFETY: a cell is written only through the one `Slot` that covers it, or through `&mut Filling`
+// SAFETY: a byte is written only through the one `Slot` that covers it, or through `&mut Filling`
 // while no slot is out, and read only through `Full`, which exists only while neither does.
 unsafe impl Sync for Buffer {}
 
 impl std::fmt::Debug for Buffer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Buffer({} × {})", self.cells.len() / self.values.max(1), self.values)
+        write!(f, "Buffer({} × {} bytes of {})", self.slots, self.picture, self.format)
+    }
+}
+
+impl Buffer {
+    /// The first byte of a picture, and of the allocation for picture 0.
+    fn start(&self, index: usize) -> *mut u8 {
+        assert!(index < self.slots, "slot {index} of {}", self.slots);
+        UnsafeCell::raw_get(self.lines.as_ptr()).cast::<u8>().wrapping_add(index * self.picture)
     }
 }
 
@@ -48,22 +68,27 @@ pub struct Full {
 }
 
 impl Filling {
-    /// A zeroed buffer of `slots` pictures of `values` f32 each; `None` where there is no memory for it.
-    pub fn new(slots: usize, values: usize) -> Option<Self> {
+    /// A zeroed buffer of `slots` pictures (at least one) as `input` has them; `None` where there is no
+    /// memory for it.
+    pub fn new(slots: usize, input: &InputSpec) -> Option<Self> {
+        let slots = slots.max(1);
+        let picture = input.bytes();
+        // One line at least: an empty allocation has no address.
+        let lines = slots.checked_mul(picture)?.div_ceil(LINE).max(1);
         let mut cells = Vec::new();
-        cells.try_reserve_exact(slots * values).ok()?;
-        cells.resize_with(slots * values, || UnsafeCell::new(0.0));
-        Some(Self::of(Arc::new(Buffer { cells: cells.into(), values })))
+        cells.try_reserve_exact(lines).ok()?;
+        cells.resize_with(lines, || UnsafeCell::new(Line([0; LINE])));
+        let format = input.format;
+        Some(Self::of(Arc::new(Buffer { lines: cells.into(), slots, picture, format })))
     }
 
     fn of(buffer: Arc<Buffer>) -> Self {
-        let slots = buffer.cells.len() / buffer.values;
-        Self { buffer, free: (0..slots).rev().collect(), out: 0 }
+        Self { free: (0..buffer.slots).rev().collect(), buffer, out: 0 }
     }
 
     /// How many pictures fit.
     pub fn slots(&self) -> usize {
-        self.buffer.cells.len() / self.buffer.values
+        self.buffer.slots
     }
 
     /// How many slots nobody holds and nobody has filled.
@@ -115,14 +140,12 @@ impl Filling {
     /// Where a slot is out, or an index is past the end.
     pub fn copy(&mut self, from: usize, to: usize) {
         assert_eq!(self.out, 0, "no slot is out");
-        let values = self.buffer.values;
-        for i in 0..values {
-            let cell = &self.buffer.cells[from * values + i];
-            #[expect(unsafe_code, reason = "see `Buffer`")]
-            // SAFETY: no slot is out and `Full` does not exist yet, so nobody else touches the cells.
-            unsafe {
-                *self.buffer.cells[to * values + i].get() = *cell.get();
-            }
+        let (from, to) = (self.buffer.start(from), self.buffer.start(to));
+        #[expect(unsafe_code, reason = "see `Buffer`")]
+        // SAFETY: no slot is out and `Full` does not exist yet, so nobody else touches the bytes; `start` checks
+        // that both pictures lie within the allocation; the same picture twice is allowed to `copy`.
+        unsafe {
+            std::ptr::copy(from, to, self.buffer.picture);
         }
     }
 
@@ -138,26 +161,37 @@ impl Filling {
 
 impl Slot {
     /// The picture's values.
-    pub fn pixels(&mut self) -> &mut [f32] {
-        let values = self.buffer.values;
-        let cells = &self.buffer.cells[self.index * values..][..values];
-        #[expect(unsafe_code, reason = "see `Buffer`")]
-        // SAFETY: `UnsafeCell<f32>` has the layout of f32; these cells belong to this slot alone, of
-        // which there is one and which is borrowed mutably for as long as the slice lives.
+    pub fn pixels(&mut self) -> PixelsMut<'_> {
+        let (start, bytes) = (self.buffer.start(self.index), self.buffer.picture);
+        #[expect(unsafe_code, clippy::cast_ptr_alignment, reason = "see `Buffer`")]
+        // SAFETY: these bytes lie within the allocation and belong to this slot alone, of which there is one and
+        // which is borrowed mutably for as long as the slice lives. All of the allocation is initialised, and
+        // any bits are an f32; pictures of f32 are whole f32s, so that each begins at a multiple of 4 bytes.
         unsafe {
-            std::slice::from_raw_parts_mut(UnsafeCell::raw_get(cells.as_ptr()), values)
+            match self.buffer.format {
+                PixelFormat::F32Nchw | PixelFormat::F32Nhwc => PixelsMut::F32(
+                    std::slice::from_raw_parts_mut(start.cast::<f32>(), bytes / size_of::<f32>()),
+                ),
+                PixelFormat::U8Nhwc => PixelsMut::U8(std::slice::from_raw_parts_mut(start, bytes)),
+            }
         }
     }
 }
 
-impl AsRef<[f32]> for Full {
-    fn as_ref(&self) -> &[f32] {
-        let cells = &self.buffer.cells;
-        #[expect(unsafe_code, reason = "see `Buffer`")]
+impl Pictures for Full {
+    fn view(&self) -> PixelsView<'_> {
+        let start = self.buffer.start(0).cast_const();
+        let bytes = self.buffer.slots * self.buffer.picture;
+        #[expect(unsafe_code, clippy::cast_ptr_alignment, reason = "see `Buffer`")]
         // SAFETY: all slots were back when this was made, and no new one can be handed out before it
-        // is consumed: nobody writes while it is borrowed.
+        // is consumed: nobody writes while it is borrowed. For f32 see `Slot::pixels`.
         unsafe {
-            std::slice::from_raw_parts(cells.as_ptr().cast::<f32>(), cells.len())
+            match self.buffer.format {
+                PixelFormat::F32Nchw | PixelFormat::F32Nhwc => PixelsView::F32(
+                    std::slice::from_raw_parts(start.cast::<f32>(), bytes / size_of::<f32>()),
+                ),
+                PixelFormat::U8Nhwc => PixelsView::U8(std::slice::from_raw_parts(start, bytes)),
+            }
         }
     }
 }
@@ -172,49 +206,77 @@ impl Full {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pipeline::infer::Geometry;
+
+    fn spec(side: u32, format: PixelFormat) -> InputSpec {
+        InputSpec { side, geometry: Geometry::Squash, mean: [0.0; 3], std: [1.0; 3], format }
+    }
+
+    /// The picture's own number, as a value of its type.
+    fn paint(pixels: PixelsMut<'_>, number: usize) {
+        match pixels {
+            PixelsMut::F32(values) => values.fill(number as f32),
+            PixelsMut::U8(values) => values.fill(number as u8),
+        }
+    }
 
     #[test]
     fn threads_fill_their_own_slots_and_the_whole_is_read() {
-        let mut filling = Filling::new(8, 100).unwrap();
-        let slots: Vec<_> = (0..8).map(|_| filling.take().unwrap()).collect();
-        assert!(filling.take().is_none());
-        let slots: Vec<_> = std::thread::scope(|scope| {
-            let workers: Vec<_> = slots
-                .into_iter()
-                .map(|mut slot| {
-                    scope.spawn(move || {
-                        let value = slot.index as f32;
-                        slot.pixels().fill(value);
-                        slot
+        for format in PixelFormat::ALL {
+            // 75 values a picture: slots do not begin at whole lines.
+            let mut filling = Filling::new(8, &spec(5, format)).unwrap();
+            let slots: Vec<_> = (0..8).map(|_| filling.take().unwrap()).collect();
+            assert!(filling.take().is_none());
+            let slots: Vec<_> = std::thread::scope(|scope| {
+                let workers: Vec<_> = slots
+                    .into_iter()
+                    .map(|mut slot| {
+                        scope.spawn(move || {
+                            let index = slot.index;
+                            paint(slot.pixels(), index);
+                            slot
+                        })
                     })
-                })
-                .collect();
-            workers.into_iter().map(|w| w.join().unwrap()).collect()
-        });
-        for slot in slots {
-            filling.filled(slot);
+                    .collect();
+                workers.into_iter().map(|w| w.join().unwrap()).collect()
+            });
+            for slot in slots {
+                filling.filled(slot);
+            }
+            filling.copy(7, 2);
+            filling.copy(3, 3);
+            let full = filling.freeze();
+            assert_eq!(full.view().len(), 8 * 75, "{format}");
+            let numbers: Vec<usize> = match full.view() {
+                PixelsView::F32(values) => values.iter().map(|&v| v as usize).collect(),
+                PixelsView::U8(values) => values.iter().map(|&v| usize::from(v)).collect(),
+            };
+            for (i, &number) in numbers.iter().enumerate() {
+                let slot = i / 75;
+                assert_eq!(number, if slot == 2 { 7 } else { slot }, "value {i} of {format}");
+            }
+            let again = Full::reuse(Arc::new(full)).unwrap();
+            assert_eq!((again.free(), again.slots()), (8, 8));
         }
-        filling.copy(7, 2);
-        let full = filling.freeze();
-        let values = full.as_ref();
-        assert_eq!(values.len(), 800);
-        for (i, &value) in values.iter().enumerate() {
-            let slot = i / 100;
-            assert!((value - if slot == 2 { 7.0 } else { slot as f32 }).abs() < f32::EPSILON);
-        }
-        let again = Full::reuse(Arc::new(full)).unwrap();
-        assert_eq!((again.free(), again.slots()), (8, 8));
+    }
+
+    #[test]
+    fn bytes_take_a_quarter_of_the_memory() {
+        let bytes = |format| Filling::new(16, &spec(64, format)).unwrap().buffer.lines.len() * LINE;
+        assert_eq!(bytes(PixelFormat::F32Nchw), 16 * 64 * 64 * 3 * 4);
+        assert_eq!(bytes(PixelFormat::U8Nhwc), 16 * 64 * 64 * 3);
     }
 
     #[test]
     fn memory_that_is_not_there_is_no_panic() {
-        assert!(Filling::new(1 << 30, 1 << 30).is_none());
+        assert!(Filling::new(1 << 40, &spec(4096, PixelFormat::F32Nchw)).is_none());
+        assert!(Filling::new(usize::MAX, &spec(4096, PixelFormat::U8Nhwc)).is_none());
     }
 
     #[test]
     #[should_panic(expected = "no slot is out")]
     fn freezing_with_a_slot_out_is_refused() {
-        let mut filling = Filling::new(2, 4).unwrap();
+        let mut filling = Filling::new(2, &spec(2, PixelFormat::F32Nchw)).unwrap();
         let _slot = filling.take();
         let _ = filling.freeze();
     }

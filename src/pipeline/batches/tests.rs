@@ -1,17 +1,31 @@
 //! Batches by hand: what leaves when, and where each picture lies.
 
 use super::*;
+use crate::pipeline::infer::Geometry;
+use crate::pipeline::pixels::{Pictures, PixelFormat};
 
 const VALUES: usize = 3;
 
+/// Pictures of one pixel.
+const INPUT: InputSpec = InputSpec {
+    side: 1,
+    geometry: Geometry::Squash,
+    mean: [0.0; 3],
+    std: [1.0; 3],
+    format: PixelFormat::F32Nchw,
+};
+
 fn batches(capacity: usize, size: usize, max_delay_ms: u64) -> Batches {
     let delay = Duration::from_millis(max_delay_ms);
-    Batches::new(&Registry::default(), VALUES, capacity, size, delay)
+    Batches::new(&Registry::default(), &INPUT, capacity, size, delay)
 }
 
 /// Fills a reserved slot with the image's own number.
 fn fill(mut reservation: Reservation<'_>, index: u64) {
-    reservation.pixels().fill(index as f32);
+    match reservation.pixels() {
+        PixelsMut::F32(values) => values.fill(index as f32),
+        PixelsMut::U8(values) => values.fill(index as u8),
+    }
     reservation.fill(Item { index, ..Item::default() });
 }
 
@@ -22,7 +36,7 @@ fn put(batches: &Batches, index: u64) {
 /// The numbers of a batch's images, each found in its own slot.
 fn numbers(popped: Popped<Batch>) -> Vec<u64> {
     let Popped::Item(batch) = popped else { panic!("no batch: {popped:?}") };
-    let values = (*batch.pixels).as_ref();
+    let values = batch.pixels.view().floats().unwrap();
     for (slot, item) in batch.items.iter().enumerate() {
         for value in &values[slot * VALUES..][..VALUES] {
             assert!((value - item.index as f32).abs() < f32::EPSILON, "{value} in slot {slot}");
@@ -147,17 +161,21 @@ fn a_buffer_is_filled_again_but_not_while_somebody_reads_it() {
     put(&batches, 0);
     put(&batches, 1);
     let Popped::Item(batch) = batches.pop(|| true) else { panic!("no batch") };
-    let address = (*batch.pixels).as_ref().as_ptr();
+    let address = batch.pixels.view().floats().unwrap().as_ptr();
     batches.recycle(Arc::clone(&batch.pixels));
     put(&batches, 2);
     put(&batches, 3);
     let Popped::Item(second) = batches.pop(|| true) else { panic!("no batch") };
-    assert_ne!((*second.pixels).as_ref().as_ptr(), address, "the first batch is still read");
+    assert_ne!(
+        second.pixels.view().floats().unwrap().as_ptr(),
+        address,
+        "the first batch is still read"
+    );
     batches.recycle(batch.pixels);
     put(&batches, 4);
     put(&batches, 5);
     let Popped::Item(third) = batches.pop(|| true) else { panic!("no batch") };
-    assert_eq!((*third.pixels).as_ref().as_ptr(), address);
+    assert_eq!(third.pixels.view().floats().unwrap().as_ptr(), address);
 }
 
 #[test]

@@ -3,14 +3,16 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::pipeline::pixels::PixelFormat;
+
 /// The engine that a person chose.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum EngineChoice {
     /// The `rten` crate on the CPU.
     #[default]
     Rten,
-    /// Takes batches and drops them.
-    Null,
+    /// Takes batches of that form and drops them.
+    Null(PixelFormat),
     /// Sleeps as an accelerator would.
     Emulated {
         /// Images a second.
@@ -25,7 +27,7 @@ pub enum EngineChoice {
 pub enum EngineChoiceError {
     /// No engine of that name.
     #[error(
-        "no engine is named `{name}`{}; engines: cpu, null, emulated:IMG_S[:MS] (as in {EXAMPLE})",
+        "no engine is named `{name}`{}; engines: cpu, null[:u8], emulated:IMG_S[:MS] (as in {EXAMPLE})",
         nearest.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"))
     )]
     UnknownName {
@@ -34,7 +36,7 @@ pub enum EngineChoiceError {
         /// The nearest name there is.
         nearest: Option<&'static str>,
     },
-    /// `cpu` or `null` with something behind a colon.
+    /// `cpu` with something behind a colon.
     #[error("`{engine}` takes no settings, so leave out `:{rest}`")]
     TakesNothing {
         /// The engine's name.
@@ -42,6 +44,9 @@ pub enum EngineChoiceError {
         /// What stood behind the colon.
         rest: String,
     },
+    /// `null` with something else than a form of pixels behind the colon.
+    #[error("`null` drops batches of f32, f32-nhwc or u8, not of `{0}`, as in null:u8")]
+    BadFormat(String),
     /// No rate, or none that can be.
     #[error(
         "`{0}` is no rate: emulated wants images a second above 0 and up to 10⁹, as in {EXAMPLE}"
@@ -60,7 +65,7 @@ const NAMES: [&str; 4] = ["cpu", "rten", "null", "emulated"];
 const MAX_RATE: f64 = 1e9;
 const MAX_MS: f64 = 600_000.0;
 
-/// Reads `cpu` (or `rten`), `null`, or `emulated:IMG_S[:MS]`.
+/// Reads `cpu` (or `rten`), `null[:FORMAT]`, or `emulated:IMG_S[:MS]`.
 ///
 /// # Errors
 /// Where the text is none of these; the error names the nearest and shows an example.
@@ -73,10 +78,16 @@ pub fn parse_engine(text: &str) -> Result<EngineChoice, EngineChoiceError> {
     let name = name.to_ascii_lowercase();
     match (name.as_str(), rest) {
         ("cpu" | "rten", None) => Ok(EngineChoice::Rten),
-        ("null", None) => Ok(EngineChoice::Null),
+        ("null", None) => Ok(EngineChoice::Null(PixelFormat::default())),
+        ("null", Some(format)) => format
+            .trim()
+            .to_ascii_lowercase()
+            .parse()
+            .map(EngineChoice::Null)
+            .map_err(|()| EngineChoiceError::BadFormat(format.to_owned())),
         ("emulated", None) => Err(EngineChoiceError::BadRate(String::new())),
         ("emulated", Some(rest)) => emulated(text, rest),
-        ("cpu" | "rten" | "null", Some(rest)) => {
+        ("cpu" | "rten", Some(rest)) => {
             Err(EngineChoiceError::TakesNothing { engine: name, rest: rest.to_owned() })
         }
         _ => Err(EngineChoiceError::UnknownName { nearest: nearest(&name), name }),
@@ -126,7 +137,8 @@ impl fmt::Display for EngineChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rten => f.write_str("cpu"),
-            Self::Null => f.write_str("null"),
+            Self::Null(PixelFormat::F32Nchw) => f.write_str("null"),
+            Self::Null(format) => write!(f, "null:{format}"),
             Self::Emulated { rate, latency } if latency.is_zero() => write!(f, "emulated:{rate}"),
             Self::Emulated { rate, latency } => {
                 write!(f, "emulated:{rate}:{}", latency.as_secs_f64() * 1e3)
@@ -149,7 +161,10 @@ mod tests {
             ("cpu", EngineChoice::Rten),
             ("rten", EngineChoice::Rten),
             (" CPU ", EngineChoice::Rten),
-            ("null", EngineChoice::Null),
+            ("null", EngineChoice::Null(PixelFormat::F32Nchw)),
+            ("null:f32", EngineChoice::Null(PixelFormat::F32Nchw)),
+            ("null:f32-nhwc", EngineChoice::Null(PixelFormat::F32Nhwc)),
+            ("Null:U8", EngineChoice::Null(PixelFormat::U8Nhwc)),
             ("emulated:2000", emulated(2000.0, 0)),
             ("emulated:2000:5", emulated(2000.0, 5)),
             ("emulated:0.5:600000", emulated(0.5, 600_000)),
@@ -164,6 +179,8 @@ mod tests {
     fn bad_texts_say_what_to_write() {
         for (text, part) in [
             ("", "engines: cpu, null"),
+            ("null:", "not of ``, as in null:u8"),
+            ("null:u16", "f32, f32-nhwc or u8, not of `u16`"),
             ("gpu", "did you mean `cpu`?"),
             ("nul", "did you mean `null`?"),
             ("emulate:20", "did you mean `emulated`?"),

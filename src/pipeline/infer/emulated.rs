@@ -97,10 +97,18 @@ impl Ticket for Asleep {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Geometry;
     use super::*;
+    use crate::pipeline::pixels::PixelFormat;
     use crate::probe::clock::VirtualClock;
 
-    const INPUT: InputSpec = InputSpec { side: 2, short_side: 2, mean: [0.0; 3], std: [1.0; 3] };
+    const INPUT: InputSpec = InputSpec {
+        side: 2,
+        geometry: Geometry::Squash,
+        mean: [0.0; 3],
+        std: [1.0; 3],
+        format: PixelFormat::F32Nchw,
+    };
     const MS: Nanos = 1_000_000;
 
     struct Bench {
@@ -121,7 +129,7 @@ mod tests {
         }
 
         fn submit(&self, images: usize) -> Box<dyn Ticket> {
-            self.engine.submit(Arc::new(Vec::new()), images).unwrap()
+            self.engine.submit(Arc::new(Vec::<f32>::new()), images).unwrap()
         }
 
         fn busy(&self) -> Nanos {

@@ -10,7 +10,8 @@ use super::null::NullEngine;
 use super::onnx::{self, MAX_SIDE};
 use super::preprocessor::{PreprocessorConfig, read_preprocessor};
 use super::rten::RtenEngine;
-use super::{Engine, InputSpec, builtin};
+use super::{Engine, Geometry, InputSpec, builtin};
+use crate::pipeline::pixels::PixelFormat;
 use crate::probe::clock::RealClock;
 
 /// The model and how it wants its pictures, as given on the command line.
@@ -143,7 +144,10 @@ pub fn build_engine_noting(
     };
     let engine: Arc<dyn Engine> = match *choice {
         EngineChoice::Rten => Arc::new(rten(options, &config)?),
-        EngineChoice::Null => Arc::new(NullEngine::new(input_alone(options, &config)?)),
+        EngineChoice::Null(format) => {
+            let input = InputSpec { format, ..input_alone(options, &config)? };
+            Arc::new(NullEngine::new(input))
+        }
         EngineChoice::Emulated { rate, latency } => Arc::new(EmulatedEngine::new(
             input_alone(options, &config)?,
             rate,
@@ -198,8 +202,13 @@ fn user_input(
     config: &PreprocessorConfig,
     side: u32,
 ) -> Result<InputSpec, ModelError> {
-    let defaults =
-        InputSpec { side, short_side: short_of(side), mean: IMAGENET_MEAN, std: IMAGENET_STD };
+    let defaults = InputSpec {
+        side,
+        geometry: Geometry::Crop { short_side: short_of(side) },
+        mean: IMAGENET_MEAN,
+        std: IMAGENET_STD,
+        format: PixelFormat::F32Nchw,
+    };
     resolve_input(options, config, Some(side), &defaults)
 }
 
@@ -217,7 +226,10 @@ fn resolve_input(
 ) -> Result<InputSpec, ModelError> {
     let side = side(options, config, fixed, defaults)?;
     let from_file = config.short_side.filter(|_| config.side.is_none_or(|of| of == side));
-    let default = if side == defaults.side { defaults.short_side } else { short_of(side) };
+    let default = match defaults.geometry {
+        Geometry::Crop { short_side } if side == defaults.side => short_side,
+        _ => short_of(side),
+    };
     let short_side = options.resize.or(from_file.filter(|&short| short >= side)).unwrap_or(default);
     if short_side < side {
         return Err(ModelError::Option {
@@ -234,9 +246,10 @@ fn resolve_input(
     let (mean, std) = scaled(options)?;
     Ok(InputSpec {
         side,
-        short_side,
+        geometry: Geometry::Crop { short_side },
         mean: mean.or(config.mean).unwrap_or(defaults.mean),
         std: std.or(config.std).unwrap_or(defaults.std),
+        format: defaults.format,
     })
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Engine, EngineError, EngineInfo, InputSpec, Output, Pixels, Ticket};
+use crate::pipeline::pixels::PixelFormat;
 
 /// Takes batches, does nothing, predicts nothing.
 #[derive(Debug)]
@@ -12,12 +13,15 @@ pub struct NullEngine {
 }
 
 impl NullEngine {
-    /// An engine that wants pictures of that kind.
+    /// An engine that wants pictures of that kind and form.
     pub fn new(input: InputSpec) -> Self {
         let info = EngineInfo {
             kind: "null".into(),
             model: "none".into(),
-            name: "null (drops batches)".into(),
+            name: match input.format {
+                PixelFormat::F32Nchw => "null (drops batches)".into(),
+                format => format!("null (drops batches of {format})"),
+            },
             side: input.side,
             classes: 0,
             device: false,

@@ -67,7 +67,10 @@ impl Engine for RtenEngine {
     }
 
     fn submit(&self, pixels: Pixels, images: usize) -> Result<Box<dyn Ticket>, EngineError> {
-        let (have, want) = (values(&pixels).len(), images * self.input.values());
+        let Some(values) = pixels.view().floats() else {
+            return Err(EngineError(format!("{} takes no pictures of bytes", self.info.model)));
+        };
+        let (have, want) = (values.len(), images * self.input.values());
         if images == 0 || have < want {
             return Err(EngineError(format!(
                 "a batch of {images} images holds {have} values, where {} wants {want}",
@@ -96,13 +99,9 @@ struct Ready {
 
 impl Ticket for Ready {
     fn wait(self: Box<Self>) -> Result<Output, EngineError> {
-        self.network.logits(values(&self.pixels), self.images).map(Output::Logits)
+        let values = self.pixels.view().floats().unwrap_or_default();
+        self.network.logits(values, self.images).map(Output::Logits)
     }
-}
-
-/// `Arc` has an `as_ref` of its own.
-fn values(pixels: &Pixels) -> &[f32] {
-    (**pixels).as_ref()
 }
 
 impl Network {

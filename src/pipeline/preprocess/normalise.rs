@@ -1,48 +1,198 @@
-//! Bytes to normalised floats, pixels to planes, stored to upright: one pass.
+//! Bytes to normalised floats, pixels to planes where the engine wants planes: one pass.
+//!
+//! The loops are plain Rust that the compiler makes vectors of, once for each set of instructions: 10 µs with
+//! AVX2 and 6 with AVX-512 for 224 × 224 pixels into planes, where a table of 256 floats takes 32. Other
+//! processors run the same loops as they are compiled for them (on 64-bit ARM that is with NEON).
 
-use super::orientation::Orientation;
+use super::turn;
+use crate::pipeline::infer::InputSpec;
+use crate::pipeline::pixels::{PixelFormat, PixelsMut};
+use crate::pipeline::preprocess::Orientation;
 
-/// (value − mean) / std for each byte and channel.
+/// Which instructions the loops use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Vectors {
+    /// What the whole program is compiled for.
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// With byte permutations (VBMI), which take the three colours apart.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Vectors {
+    /// The widest that this processor has.
+    pub(super) fn best() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("avx512vbmi")
+            {
+                return Self::Avx512;
+            }
+            if is_x86_feature_detected!("avx2") {
+                return Self::Avx2;
+            }
+        }
+        Self::Portable
+    }
+
+    /// Its name, as in a list of processor features.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            #[cfg(target_arch = "aarch64")]
+            Self::Portable => "neon",
+            #[cfg(not(target_arch = "aarch64"))]
+            Self::Portable => "baseline",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => "avx512",
+        }
+    }
+}
+
+/// (value − mean) / std for each byte and channel; keeps the picture that it turns.
 pub(super) struct Normaliser {
-    tables: Box<[[f32; 256]; 3]>,
+    scale: Scale,
+    format: PixelFormat,
+    vectors: Vectors,
+    upright: Vec<u8>,
+}
+
+/// What becomes of a value: (value − mean) × 1/std. The product is within one rounding of the quotient.
+#[derive(Clone, Copy)]
+struct Scale {
+    mean: [f32; 3],
+    factor: [f32; 3],
 }
 
 impl Normaliser {
-    pub(super) fn new(mean: [f32; 3], std: [f32; 3]) -> Self {
-        let table = |channel: usize| {
-            std::array::from_fn(|byte| (byte as f32 - mean[channel]) / std[channel])
-        };
-        Self { tables: Box::new(std::array::from_fn(table)) }
+    pub(super) fn new(spec: &InputSpec) -> Self {
+        Self::with(spec, Vectors::best())
     }
 
-    /// From RGB `square`, side × side × 3, as stored, to `out`, 3 × side × side, upright.
+    pub(super) fn with(spec: &InputSpec, vectors: Vectors) -> Self {
+        let scale = Scale { mean: spec.mean, factor: spec.std.map(|std| 1.0 / std) };
+        Self { scale, format: spec.format, vectors, upright: Vec::new() }
+    }
+
+    pub(super) const fn vectors(&self) -> Vectors {
+        self.vectors
+    }
+
+    /// From RGB `square`, side × side × 3, as stored, to `out`, upright and in the form that the engine wants.
+    ///
+    /// # Panics
+    /// If the type of `out` is not the format's, or one of both is too short.
     pub(super) fn run(
-        &self,
+        &mut self,
         square: &[u8],
         side: usize,
         orientation: Orientation,
-        out: &mut [f32],
+        out: PixelsMut<'_>,
     ) {
-        let [red, green, blue] = &*self.tables;
-        let (plane, rest) = out.split_at_mut(side * side);
-        let (second, third) = rest.split_at_mut(side * side);
-        let planes = plane.iter_mut().zip(second).zip(third);
-        if orientation == Orientation::default() {
-            let (pixels, _) = square.as_chunks::<3>();
-            for (((r, g), b), pixel) in planes.zip(pixels) {
-                *r = red[usize::from(pixel[0])];
-                *g = green[usize::from(pixel[1])];
-                *b = blue[usize::from(pixel[2])];
+        let values = 3 * side * side;
+        assert_eq!(out.len(), values, "a slot holds 3 × side × side values");
+        let out = match out {
+            PixelsMut::U8(out) => {
+                assert_eq!(self.format, PixelFormat::U8Nhwc, "the slot is of bytes");
+                turn::upright(square, side, orientation, out);
+                return;
             }
-            return;
-        }
-        let (start, step, row_step) = orientation.walk(side);
-        for (index, ((r, g), b)) in planes.enumerate() {
-            let (column, row) = ((index % side).cast_signed(), (index / side).cast_signed());
-            let at = 3 * start.wrapping_add_signed(column * step + row * row_step);
-            *r = red[usize::from(square[at])];
-            *g = green[usize::from(square[at + 1])];
-            *b = blue[usize::from(square[at + 2])];
+            PixelsMut::F32(out) => out,
+        };
+        let upright = if orientation == Orientation::default() {
+            &square[..values]
+        } else {
+            self.upright.resize(values, 0);
+            turn::upright(square, side, orientation, &mut self.upright);
+            &self.upright[..]
+        };
+        match self.format {
+            PixelFormat::F32Nchw => planar(self.vectors, self.scale, upright, out),
+            PixelFormat::F32Nhwc => interleaved(self.vectors, self.scale, upright, out),
+            PixelFormat::U8Nhwc => unreachable!("the slot is of floats"),
         }
     }
 }
+
+/// Defines a function that runs `$body` with the instructions that its first argument names.
+macro_rules! vectorised {
+    ($(#[$doc:meta])* $name:ident, $body:ident) => {
+        $(#[$doc])*
+        fn $name(vectors: Vectors, scale: Scale, pixels: &[u8], out: &mut [f32]) {
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2")]
+            fn avx2(scale: Scale, pixels: &[u8], out: &mut [f32]) {
+                $body(scale, pixels, out);
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+            fn avx512(scale: Scale, pixels: &[u8], out: &mut [f32]) {
+                $body(scale, pixels, out);
+            }
+            match vectors {
+                Vectors::Portable => $body(scale, pixels, out),
+                #[cfg(target_arch = "x86_64")]
+                #[expect(unsafe_code, reason = "the processor decides which function may run")]
+                // SAFETY: `Vectors::Avx2` is made only where the processor has AVX2.
+                Vectors::Avx2 => unsafe { avx2(scale, pixels, out) },
+                #[cfg(target_arch = "x86_64")]
+                #[expect(unsafe_code, reason = "the processor decides which function may run")]
+                // SAFETY: `Vectors::Avx512` is made only where the processor has AVX-512 F, BW, VL and VBMI.
+                Vectors::Avx512 => unsafe { avx512(scale, pixels, out) },
+            }
+        }
+    };
+}
+
+/// Values at a time where pixels stay together: three vectors of 16, in which the channels come round.
+const STEP: usize = 48;
+
+vectorised! {
+    /// RGB pixels to three planes.
+    planar, planar_body
+}
+vectorised! {
+    /// RGB pixels to RGB pixels.
+    interleaved, interleaved_body
+}
+
+#[expect(clippy::inline_always, reason = "it takes on the instructions of the function it is in")]
+#[inline(always)]
+fn planar_body(scale: Scale, pixels: &[u8], out: &mut [f32]) {
+    let (pixels, _) = pixels.as_chunks::<3>();
+    let (red, rest) = out.split_at_mut(pixels.len());
+    let (green, blue) = rest.split_at_mut(pixels.len());
+    let Scale { mean, factor } = scale;
+    let planes = red.iter_mut().zip(green).zip(blue);
+    for (((r, g), b), pixel) in planes.zip(pixels) {
+        *r = (f32::from(pixel[0]) - mean[0]) * factor[0];
+        *g = (f32::from(pixel[1]) - mean[1]) * factor[1];
+        *b = (f32::from(pixel[2]) - mean[2]) * factor[2];
+    }
+}
+
+#[expect(clippy::inline_always, reason = "it takes on the instructions of the function it is in")]
+#[inline(always)]
+fn interleaved_body(scale: Scale, pixels: &[u8], out: &mut [f32]) {
+    let mean: [f32; STEP] = std::array::from_fn(|i| scale.mean[i % 3]);
+    let factor: [f32; STEP] = std::array::from_fn(|i| scale.factor[i % 3]);
+    let (steps, rest) = pixels.as_chunks::<STEP>();
+    let (out_steps, out_rest) = out.as_chunks_mut::<STEP>();
+    for (values, step) in out_steps.iter_mut().zip(steps) {
+        for i in 0..STEP {
+            values[i] = (f32::from(step[i]) - mean[i]) * factor[i];
+        }
+    }
+    for (i, (value, &byte)) in out_rest.iter_mut().zip(rest).enumerate() {
+        *value = (f32::from(byte) - mean[i]) * factor[i];
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! Resize the shorter side, cut out the middle: one resampling, from the source rectangle that the crop
+//! Resize the shorter side and cut out the middle, or squash: one resampling, from the source rectangle that the crop
 //! covers, first along the rows and then along the columns.
 //!
 //! The order matters because the rows in between are rounded to bytes. Pillow goes along the rows first, and
@@ -11,6 +11,7 @@ use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
 
 use super::orientation::Orientation;
 use crate::pipeline::failure::{ImageError, Reason};
+use crate::pipeline::infer::Geometry;
 
 /// How pixels are resampled. All but nearest widen with the scale (antialiased), as Pillow's do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,14 +71,17 @@ pub(super) fn resized_size(width: u32, height: u32, short: u32) -> (u64, u64) {
     if w <= h { (s, s * h / w) } else { (s * w / h, s) }
 }
 
-/// What the crop of `side` × `side` from the middle of the resized upright picture covers in the
-/// stored one. Odd remainders leave the smaller part on the left and on top.
+/// What the square of `side` × `side` covers in the stored picture: all of it, or what lies under the middle of
+/// the resized upright one. Odd remainders leave the smaller part on the left and on top.
 pub(super) fn source_rect(
     (width, height): (u32, u32),
     orientation: Orientation,
-    short: u32,
+    geometry: Geometry,
     side: u32,
 ) -> Rect {
+    let Geometry::Crop { short_side: short } = geometry else {
+        return Rect { left: 0.0, top: 0.0, width: f64::from(width), height: f64::from(height) };
+    };
     let (upright_w, upright_h) = orientation.upright(width, height);
     let (resized_w, resized_h) = resized_size(upright_w, upright_h, short);
     let side = u64::from(side);

@@ -3,15 +3,21 @@ mod formats;
 mod geometry;
 
 use super::*;
+use crate::pipeline::pixels::PixelFormat;
 use image::{DynamicImage, RgbImage};
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
 
 /// A square of 32 from a shorter side of 36; values stay on a scale of 0 to 255.
-const SMALL: InputSpec = InputSpec { side: 32, short_side: 36, mean: [0.0; 3], std: [1.0; 3] };
+const SMALL: InputSpec = InputSpec {
+    side: 32,
+    geometry: Geometry::Crop { short_side: 36 },
+    mean: [0.0; 3],
+    std: [1.0; 3],
+    format: PixelFormat::F32Nchw,
+};
 
 /// What the built-in model wants.
-const MODEL: InputSpec =
-    InputSpec { side: 224, short_side: 256, mean: [127.0; 3], std: [128.0; 3] };
+const MODEL: InputSpec = crate::pipeline::infer::builtin::INPUT;
 
 const OTTER: &[u8] =
     include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/oakland-zoo-otters_0.jpg"));
@@ -22,7 +28,7 @@ fn run(spec: &InputSpec, bytes: &[u8], filter: Filter) -> Result<Vec<f32>, Image
     let mut preprocessor = Preprocessor::new(spec, MAX_PIXELS);
     let header = preprocessor.header(bytes)?;
     let mut out = vec![f32::NAN; spec.values()];
-    preprocessor.run(bytes, &header, filter, &mut out)?;
+    preprocessor.run(bytes, &header, filter, PixelsMut::F32(&mut out))?;
     Ok(out)
 }
 

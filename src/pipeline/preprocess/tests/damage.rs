@@ -235,7 +235,7 @@ proptest! {
         let mut preprocessor = Preprocessor::new(&SMALL, 1_000_000);
         if let Ok(header) = preprocessor.header(&bytes) {
             let mut out = vec![0.0; SMALL.values()];
-            let _ = preprocessor.run(&bytes, &header, Filter::Cubic, &mut out);
+            let _ = preprocessor.run(&bytes, &header, Filter::Cubic, PixelsMut::F32(&mut out));
         }
     }
 }

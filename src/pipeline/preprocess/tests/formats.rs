@@ -155,7 +155,8 @@ fn buffers_are_reused_without_a_trace_of_the_last_picture() {
     let mut out = vec![0.0; SMALL.values()];
     for index in [0, 1, 2, 3, 4, 0, 3, 1, 4, 2, 0] {
         let header = preprocessor.header(&pictures[index]).unwrap();
-        preprocessor.run(&pictures[index], &header, Filter::Cubic, &mut out).unwrap();
+        let pixels = PixelsMut::F32(&mut out);
+        preprocessor.run(&pictures[index], &header, Filter::Cubic, pixels).unwrap();
         assert_eq!(out, small(&pictures[index]).unwrap(), "picture {index}");
     }
 }

@@ -11,7 +11,8 @@ fn the_long_way(spec: &InputSpec, bytes: &[u8], exif: u8, algorithm: ResizeAlg) 
         DynamicImage::from(RgbImage::from_raw(width, height, decoder.pixels).unwrap());
     picture.apply_orientation(image::metadata::Orientation::from_exif(exif).unwrap());
     let (width, height) = (picture.width(), picture.height());
-    let short = f64::from(spec.short_side) / f64::from(width.min(height));
+    let Geometry::Crop { short_side } = spec.geometry else { panic!("it cuts") };
+    let short = f64::from(short_side) / f64::from(width.min(height));
     let long = |side: u32| (f64::from(side) * short + 1e-9).floor() as u32;
     let (w, h) = (long(width), long(height));
     let source =
@@ -75,6 +76,51 @@ fn one_resampling_is_resizing_and_cutting() {
 }
 
 #[test]
+fn squashing_takes_all_of_the_picture_in_every_orientation() {
+    let plain = jpeg_of(&picture(61, 47), |_| {});
+    let spec = InputSpec { geometry: Geometry::Squash, ..SMALL };
+    let upright = run(&spec, &plain, Filter::Bilinear).unwrap();
+    // The red of `picture` grows from 10 at the left edge to 240 at the right one, which a crop would not reach.
+    assert!(upright[..32].iter().is_sorted() && upright[0] < 16.0 && upright[31] > 232.0);
+    for value in 1..=8 {
+        let bytes = with_segment(&plain, 0xe1, &exif(value, true));
+        let turned = run(&spec, &bytes, Filter::Bilinear).unwrap();
+        let mut expected = DynamicImage::from(RgbImage::from_fn(32, 32, |x, y| {
+            let at = (32 * y + x) as usize;
+            image::Rgb([0, 1, 2].map(|channel| upright[32 * 32 * channel + at] as u8))
+        }));
+        expected.apply_orientation(image::metadata::Orientation::from_exif(value).unwrap());
+        let expected = expected.into_rgb8();
+        for (x, y, pixel) in expected.enumerate_pixels() {
+            for channel in 0..3 {
+                let got = turned[32 * 32 * channel + (32 * y + x) as usize] as u8;
+                assert_eq!(got, pixel[channel], "orientation {value} at {x},{y}");
+            }
+        }
+    }
+}
+
+#[test]
+fn slots_of_bytes_hold_what_slots_of_floats_do() {
+    let mut preprocessor =
+        Preprocessor::new(&InputSpec { format: PixelFormat::U8Nhwc, ..SMALL }, MAX_PIXELS);
+    for value in 1..=8 {
+        let bytes = with_segment(&jpeg_of(&picture(61, 47), |_| {}), 0xe1, &exif(value, false));
+        let header = preprocessor.header(&bytes).unwrap();
+        let mut out = vec![0; SMALL.values()];
+        preprocessor.run(&bytes, &header, Filter::Cubic, PixelsMut::U8(&mut out)).unwrap();
+        // `SMALL` leaves values as they are.
+        let planes = small(&bytes).unwrap();
+        for (pixel, rgb) in out.chunks_exact(3).enumerate() {
+            for (channel, &byte) in rgb.iter().enumerate() {
+                let float = planes[32 * 32 * channel + pixel];
+                assert_eq!(float.to_bits(), f32::from(byte).to_bits(), "orientation {value}");
+            }
+        }
+    }
+}
+
+#[test]
 fn all_eight_orientations_give_the_upright_crop() {
     // 61 and 47 leave odd remainders, so that a crop from the wrong side shows.
     let plain = jpeg_of(&picture(61, 47), |_| {});
@@ -127,8 +173,9 @@ fn a_rectangle_lies_within_its_picture_whatever_the_size() {
         let orientation = Orientation::from_exif(exif);
         for width in (1..700).step_by(13).chain([4000, 65_535]) {
             for height in (1..700).step_by(17).chain([3999, 65_535]) {
-                for (short, side) in [(256, 224), (224, 224), (33, 32), (1, 1)] {
-                    let rect = resize::source_rect((width, height), orientation, short, side);
+                for (short_side, side) in [(256, 224), (224, 224), (33, 32), (1, 1)] {
+                    let geometry = Geometry::Crop { short_side };
+                    let rect = resize::source_rect((width, height), orientation, geometry, side);
                     assert!(rect.left >= 0.0 && rect.left + rect.width <= f64::from(width));
                     assert!(rect.top >= 0.0 && rect.top + rect.height <= f64::from(height));
                     assert!(rect.width > 0.0 && rect.height > 0.0);
@@ -154,7 +201,13 @@ fn tiny_and_narrow_pictures_are_enlarged() {
 
 #[test]
 fn values_are_normalised_by_channel() {
-    let spec = InputSpec { side: 8, short_side: 8, mean: [1.0, 20.0, 0.0], std: [2.0, 0.5, 255.0] };
+    let spec = InputSpec {
+        side: 8,
+        geometry: Geometry::Squash,
+        mean: [1.0, 20.0, 0.0],
+        std: [2.0, 0.5, 255.0],
+        format: PixelFormat::F32Nchw,
+    };
     let picture = RgbImage::from_pixel(9, 9, image::Rgb([101, 30, 51]));
     let out = run(&spec, &encoded(picture, Format::Png), Filter::Bilinear).unwrap();
     let (red, rest) = out.split_at(64);
