@@ -6,12 +6,14 @@
 //! | [`model`] | the options of a run's model, and from choice and options an engine |
 //! | [`builtin`] | the classifier compiled into the binary |
 //! | [`onnx`] | a classifier from a file: checked, run once, its labels and its preprocessing |
+//! | [`graph`] | a model as engines run it: fused operations over NHWC tensors |
 //! | [`rten`] | the engine on the CPU |
 //! | [`null`], [`emulated`] | engines that predict nothing, to see the other stages |
 
 pub mod builtin;
 pub mod choice;
 pub mod emulated;
+pub mod graph;
 pub mod labels;
 pub mod model;
 pub mod null;
