@@ -3,8 +3,6 @@
 mod cores;
 mod cpu;
 mod gpu;
-mod libraries;
-mod loader;
 mod measuring;
 mod terminal;
 

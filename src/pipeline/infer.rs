@@ -12,6 +12,7 @@
 
 pub mod builtin;
 pub mod choice;
+pub mod cuda;
 pub mod emulated;
 pub mod graph;
 pub mod labels;

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use nvml_wrapper::{Device, Nvml};
 
-use super::libraries::{Place, find, folders};
-use super::{Finding, loader};
+use super::Finding;
+use crate::pipeline::infer::cuda::libs::{self, Place, find, folders};
 
 /// The libraries that inference on a GPU would need, newest name first.
 const LIBRARIES: &[(&str, &[&str])] = &[
@@ -18,7 +18,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
 const ON_CPU: &str = "this version infers on the CPU in any case";
 
 pub(super) fn examine() -> Vec<Finding> {
-    let driver = loader::open("libcuda.so.1");
+    let driver = libs::open(libs::DRIVER[0]);
     let nvml = Nvml::builder().lib_path(OsStr::new("libnvidia-ml.so.1")).init();
     let nodes = ["/dev/nvidiactl", "/dev/dxg"].iter().any(|node| Path::new(node).exists());
     if driver.is_err() && nvml.is_err() && !nodes {
@@ -30,7 +30,7 @@ pub(super) fn examine() -> Vec<Finding> {
     let mut findings = vec![Finding::note("inference", ON_CPU)];
     findings.push(match &driver {
         Ok(driver) => {
-            let version = loader::driver_version(driver);
+            let version = libs::driver_version(driver);
             let version = version.map_or_else(String::new, |version| {
                 format!(", for CUDA up to {}.{}", version / 1000, version % 1000 / 10)
             });

@@ -1,0 +1,39 @@
+//! Inference on NVIDIA GPUs, with nothing but the driver: the kernels are in the program, as PTX.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`libs`] | NVIDIA's libraries are looked for and opened |
+//! | [`device`] | whether there is a GPU, and if not, why |
+//! | [`driver`] | the driver behind safe types |
+//! | [`kernels`] | the kernels; their sources are in `kernels/` |
+//! | [`layers`] | a graph becomes packed weights and layers |
+//! | [`tiles`] | how a convolution is cut into tiles |
+//! | [`lower`], [`launch`] | layers become launches, for a batch size |
+//! | [`gpu`] | a device with a model on it |
+//! | [`lane`] | a stream with its memory: upload, graph, download |
+//! | [`busy`] | how long the device computed |
+//! | [`engine`] | the engine over all of them |
+//!
+//! **A batch.** Its pictures are bytes. The thread that hands them over copies them into a lane's pinned memory; then
+//! the device uploads them, normalises them, and runs the network as one CUDA graph, recorded once for each
+//! lane and power of two. A batch of another size runs in the next size up; what pads it is not reported as work. Each worker
+//! of `infer.threads` has one batch under way on a lane of its own (up to four a GPU), so that copies and
+//! computing overlap.
+
+pub mod busy;
+pub mod device;
+pub mod driver;
+pub mod engine;
+pub mod gpu;
+mod half;
+pub mod kernels;
+pub mod lane;
+pub mod launch;
+pub mod layers;
+pub mod libs;
+pub mod lower;
+pub mod tiles;
+
+pub use device::NoCuda;
+pub use engine::{CudaEngine, Devices, Setup};
+pub use layers::Precision;
