@@ -601,14 +601,14 @@ impl Module {
         Ok(Self { context: Arc::clone(context), raw })
     }
 
-    /// The kernel of that name, allowed so many bytes of shared memory a block.
+    /// The kernel of that name, allowed so many bytes of shared memory a block besides its own few.
     pub fn function(&self, name: &str, shared: u32) -> Result<Function, Fault> {
         let name = CString::new(name).expect("names of kernels have no zero byte");
         #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
         // SAFETY: the module is loaded.
         let function = unsafe { result::module::get_function(self.raw, name) }
             .map_err(failed("a kernel is missing"))?;
-        if shared > 48 << 10 {
+        if shared > 47 << 10 {
             let attribute =
                 sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]

@@ -137,7 +137,15 @@ impl Launch {
         addresses: &Addresses,
     ) -> Result<(), Fault> {
         let mut arguments = self.arguments(addresses);
-        stream.launch(function, self.grid, self.threads, self.shared, &mut arguments)
+        stream.launch(function, self.grid, self.threads, self.shared, &mut arguments).map_err(
+            |fault| match fault {
+                Fault::Failed { what, why } => Fault::Failed {
+                    what,
+                    why: format!("{} of {:?} × {}: {why}", self.kernel, self.grid, self.threads),
+                },
+                fault @ Fault::Memory { .. } => fault,
+            },
+        )
     }
 }
 
