@@ -35,10 +35,13 @@ Exit codes:
   3  some inputs failed (with --once, and in classify)";
 
 // Help is plain text; backticks, which belong into a doc comment, would be printed.
-const ENGINE_HELP: &str =
-    "The engine that infers: cpu, null[:FORMAT] (drops each batch) or emulated:IMG_S[:MS]";
+const ENGINE_HELP: &str = "The engine that infers: auto, cpu, rten, cuda[:N|:all], null[:FORMAT] (drops each batch) or emulated:IMG_S[:MS]";
 const ENGINE_LONG_HELP: &str = "\
-The engine that infers: cpu, null[:FORMAT] (drops each batch) or emulated:IMG_S[:MS]
+The engine that infers: auto, cpu, rten, cuda[:N|:all], null[:FORMAT] (drops each batch) or emulated:IMG_S[:MS]
+
+cpu is an engine of our own; a model with an operator that it lacks runs on rten, another engine on the CPU, with a \
+notice. rten runs any model there. cuda is an NVIDIA GPU: the first one, number N, or all of them, with nothing \
+installed but the driver (525 or later). auto is cuda where that works, and cpu where it does not, with the reason.
 
 The null engine takes pictures in the form that a real one would want: f32 (planes, normalised; the \
 default), f32-nhwc (pixels, normalised) or u8 (bytes as they are, for engines that normalise on the GPU), \
@@ -80,8 +83,53 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Name what is on each image: the five likeliest classes
     Classify(Box<ClassifyArgs>),
+    /// Measure a part of the pipeline on its own
+    #[command(subcommand)]
+    Bench(BenchCommand),
     /// Say what this machine has, and what to do about what is missing
     Doctor(DoctorArgs),
+}
+
+/// What can be measured on its own.
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Inference: images a second and ms a batch, for a model, batch sizes and threads
+    Infer(BenchInferArgs),
+}
+
+/// Arguments of `bench infer`.
+#[derive(Args, Clone, Debug)]
+pub struct BenchInferArgs {
+    /// The model: a classifier in ONNX, or the one built in
+    #[arg(long, value_name = "FILE.onnx|builtin", default_value = "builtin")]
+    pub model: PathBuf,
+    /// The engine: cpu or rten
+    #[arg(long, value_name = "ENGINE", value_parser = parse_engine, default_value = "cpu")]
+    pub engine: EngineChoice,
+    /// Images of a batch; several, one after another
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,8", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub batch: Vec<u32>,
+    /// Threads that share a batch; several, one after another
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Vec<u32>,
+    /// How long each is measured
+    #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "3s")]
+    pub seconds: Duration,
+    /// Side of the square that the model sees, where it leaves that open, in pixels
+    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub size: Option<u32>,
+    /// How long each layer takes, on one thread (engine cpu)
+    #[arg(long)]
+    pub layers: bool,
+    /// Run the pictures of this file (f32, little-endian, N×3×H×W, normalised) and measure nothing; with --logits
+    #[arg(long, value_name = "FILE", requires = "logits")]
+    pub input: Option<PathBuf>,
+    /// Where their logits go (f32, little-endian, N×classes)
+    #[arg(long, value_name = "FILE", requires = "input")]
+    pub logits: Option<PathBuf>,
+    /// JSON in place of text
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of a run.
@@ -131,8 +179,8 @@ pub struct RunArgs {
     /// Settings of the engine and its model.
     #[command(flatten)]
     pub model: ModelArgs,
-    /// The engine: `cpu`, `null[:FORMAT]` or `emulated:IMG_S[:MS]`.
-    #[arg(long, value_name = "ENGINE", value_parser = parse_engine, help = ENGINE_HELP, long_help = ENGINE_LONG_HELP, help_heading = "Engine")]
+    /// The engine: `auto`, `cpu`, `rten`, `cuda[:N|:all]`, `null[:FORMAT]` or `emulated:IMG_S[:MS]`.
+    #[arg(long, visible_alias = "device", value_name = "ENGINE", value_parser = parse_engine, help = ENGINE_HELP, long_help = ENGINE_LONG_HELP, help_heading = "Engine")]
     pub engine: Option<EngineChoice>,
 
     /// Knobs at the start.
@@ -223,6 +271,9 @@ pub struct ClassifyArgs {
     /// Refuse images of more pixels (as in 100M, 50MP, 640000); 100M by default
     #[arg(long, value_name = "PIXELS", value_parser = values::pixels)]
     pub max_pixels: Option<u64>,
+    /// The engine: auto, cpu, rten or cuda[:N|:all] [default: cpu]
+    #[arg(long, visible_alias = "device", value_name = "ENGINE", value_parser = parse_engine, help_heading = "Engine")]
+    pub engine: Option<EngineChoice>,
     /// The model and what it wants of each picture.
     #[command(flatten)]
     pub model: ModelArgs,

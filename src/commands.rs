@@ -1,5 +1,6 @@
 //! What each command does; one file a command.
 
+pub mod bench;
 pub mod classify;
 pub mod doctor;
 pub mod run;

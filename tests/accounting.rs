@@ -29,6 +29,7 @@ fn the_threads_together_use_what_the_process_uses() {
     // The sampler's last figures are its threads' at their end: all of them are run to the end here.
     for (text, knobs) in [
         ("emulated:300:5", "preprocess.threads=2"),
+        ("cpu", "preprocess.threads=1"),
         ("rten", "preprocess.threads=1"),
         ("null", "preprocess.lock=pool"),
     ] {

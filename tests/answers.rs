@@ -26,7 +26,7 @@ use std::sync::{Arc, OnceLock};
 
 fn engine() -> Arc<dyn Engine> {
     static ENGINE: OnceLock<Arc<dyn Engine>> = OnceLock::new();
-    let load = || build_engine(&EngineChoice::Rten, &ModelOptions::default()).unwrap();
+    let load = || build_engine(&EngineChoice::Cpu, &ModelOptions::default()).unwrap();
     Arc::clone(ENGINE.get_or_init(load))
 }
 

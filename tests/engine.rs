@@ -8,14 +8,14 @@ mod onnx;
 use onnx::Dim::{Any, Is};
 use pipetop::pipeline::infer::{
     Engine, EngineChoice, Geometry, InputSpec, ModelOptions, Output, Pixels, build_engine,
-    build_engine_noting,
+    build_engine_noting, build_for_threads,
 };
 use pipetop::pipeline::pixels::PixelFormat;
 use std::sync::{Arc, OnceLock, mpsc};
 
 fn builtin() -> Arc<dyn Engine> {
     static ENGINE: OnceLock<Arc<dyn Engine>> = OnceLock::new();
-    let load = || build_engine(&EngineChoice::Rten, &ModelOptions::default()).unwrap();
+    let load = || build_engine(&EngineChoice::Cpu, &ModelOptions::default()).unwrap();
     Arc::clone(ENGINE.get_or_init(load))
 }
 
@@ -42,7 +42,7 @@ fn logits(engine: &dyn Engine, pixels: Vec<f32>, images: usize) -> Vec<f32> {
 fn the_built_in_model_says_what_it_is() {
     let engine = builtin();
     let info = engine.info();
-    assert_eq!((info.kind.as_str(), info.model.as_str()), ("rten", "efficientnet_lite0"));
+    assert_eq!((info.kind.as_str(), info.model.as_str()), ("cpu", "efficientnet_lite0"));
     assert_eq!((info.side, info.classes, info.device), (224, 1000, false));
     let names = engine.class_names();
     assert_eq!(names.len(), 1000);
@@ -171,7 +171,7 @@ fn models_that_are_no_classifiers_are_refused_with_a_way_out() {
         ("odd.onnx", &["Frobnicate", "without that operator"]),
         ("map.onnx", &["[1, 3, 8, 8]", "N×classes"]),
     ] {
-        let error = build_engine(&EngineChoice::Rten, &options(&path(name))).err().unwrap();
+        let error = build_engine(&EngineChoice::Cpu, &options(&path(name))).err().unwrap();
         let error = error.to_string();
         assert!(error.contains(name), "{error}");
         for part in parts {
@@ -188,7 +188,7 @@ fn a_classifier_of_ones_own_runs() {
     let two = [picture(1.0, 2.0, 3.0), picture(6.0, 5.0, 4.0)].concat();
     for dims in [&[Any, Is(3), Is(8), Is(8)][..], &[Is(1), Is(3), Is(8), Is(8)]] {
         std::fs::write(&file, onnx::Net::classifier(dims).bytes()).unwrap();
-        let engine = build_engine(&EngineChoice::Rten, &options(&file)).unwrap();
+        let engine = build_engine(&EngineChoice::Cpu, &options(&file)).unwrap();
         assert_eq!(engine.info().model, "mine");
         assert_eq!((engine.info().side, engine.info().classes), (8, 3));
         assert_eq!(engine.input().geometry, Geometry::Crop { short_side: 9 });
@@ -201,8 +201,48 @@ fn a_classifier_of_ones_own_runs() {
     }
     std::fs::write(&file, onnx::Net::classifier(&[Any, Is(3), Any, Any]).bytes()).unwrap();
     let sized = ModelOptions { size: Some(8), ..options(&file) };
-    let engine = build_engine(&EngineChoice::Rten, &sized).unwrap();
+    let engine = build_engine(&EngineChoice::Cpu, &sized).unwrap();
     assert_eq!(logits(&*engine, two, 2), [1.0, 2.0, 3.0, 6.0, 5.0, 4.0]);
+}
+
+#[test]
+fn a_model_that_the_engine_lacks_an_operator_for_runs_on_rten_and_says_why() {
+    let file = std::path::Path::new("tests/data/ops/refused_erf_alone.onnx");
+    let (engine, notes) = build_engine_noting(&EngineChoice::Cpu, &options(file)).unwrap();
+    assert_eq!((engine.info().kind.as_str(), engine.info().name.as_str()), ("rten", "rten on CPU"));
+    let [note] = notes.as_slice() else { panic!("{notes:?}") };
+    for part in ["refused_erf_alone runs on rten", "Erf `erf_1`", "not among those"] {
+        assert!(note.contains(part), "{note}");
+    }
+    assert_eq!(logits(&*engine, noise(2, 108), 2).len(), 216);
+    let (engine, notes) = build_engine_noting(&EngineChoice::Rten, &options(file)).unwrap();
+    assert_eq!((engine.info().kind.as_str(), notes.len()), ("rten", 0));
+}
+
+#[test]
+fn rten_and_the_engine_agree_on_the_built_in_model() {
+    let rten = build_engine(&EngineChoice::Rten, &ModelOptions::default()).unwrap();
+    assert_eq!(rten.info().kind, "rten");
+    let pixels = noise(2, rten.input().values());
+    let (ours, theirs) = (logits(&*builtin(), pixels.clone(), 2), logits(&*rten, pixels, 2));
+    for (a, b) in ours.iter().zip(&theirs) {
+        assert!((a - b).abs() <= 1e-4 * b.abs().max(1.0), "{a} by ours, {b} by rten");
+    }
+}
+
+#[test]
+fn a_team_gives_what_one_thread_gives() {
+    let values = builtin().input().values();
+    let (alone, _) = build_for_threads(&EngineChoice::Cpu, &ModelOptions::default(), None).unwrap();
+    let (team, _) =
+        build_for_threads(&EngineChoice::Cpu, &ModelOptions::default(), Some(3)).unwrap();
+    for images in [1, 2, 4] {
+        let pixels = noise(images, values);
+        let expected = logits(&*alone, pixels.clone(), images);
+        for _ in 0..3 {
+            assert_eq!(logits(&*team, pixels.clone(), images), expected, "{images} images");
+        }
+    }
 }
 
 #[test]
@@ -211,7 +251,7 @@ fn a_model_that_ends_in_a_softmax_is_found_out() {
     let file = folder.path().join("soft.onnx");
     let model = onnx::Net::classifier(&[Any, Is(3), Is(8), Is(8)]).softmax();
     std::fs::write(&file, model.bytes()).unwrap();
-    let engine = build_engine(&EngineChoice::Rten, &options(&file)).unwrap();
+    let engine = build_engine(&EngineChoice::Cpu, &options(&file)).unwrap();
     assert!(engine.outputs_probabilities());
     let p = logits(&*engine, noise(1, 192), 1);
     assert!((p.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{p:?}");
@@ -236,7 +276,7 @@ fn labels_and_preprocessing_come_from_files_and_flags_outrank_them() {
         preprocessor: Some(path("preprocessor_config.json")),
         ..options(&path("mine.onnx"))
     };
-    let (engine, notes) = build_engine_noting(&EngineChoice::Rten, &given).unwrap();
+    let (engine, notes) = build_engine_noting(&EngineChoice::Cpu, &given).unwrap();
     assert_eq!(*engine.class_names(), ["red", "green", "blue"]);
     let input = *engine.input();
     assert_eq!(input.geometry, Geometry::Crop { short_side: 10 });
@@ -245,16 +285,16 @@ fn labels_and_preprocessing_come_from_files_and_flags_outrank_them() {
 
     given.mean = Some([0.2, 0.4, 0.6]);
     given.resize = Some(8);
-    let input = *build_engine(&EngineChoice::Rten, &given).unwrap().input();
+    let input = *build_engine(&EngineChoice::Cpu, &given).unwrap().input();
     assert_eq!(input.geometry, Geometry::Crop { short_side: 8 });
     assert_eq!((input.mean, input.std), ([51.0, 102.0, 153.0], [64.0; 3]));
     given.mean = Some([123.675, 116.28, 103.53]);
     given.std = Some([1.0; 3]);
-    let input = *build_engine(&EngineChoice::Rten, &given).unwrap().input();
+    let input = *build_engine(&EngineChoice::Cpu, &given).unwrap().input();
     assert_eq!((input.mean, input.std), ([123.675, 116.28, 103.53], [1.0; 3]));
 
     let error =
-        |given: &ModelOptions| build_engine(&EngineChoice::Rten, given).err().unwrap().to_string();
+        |given: &ModelOptions| build_engine(&EngineChoice::Cpu, given).err().unwrap().to_string();
     given.std = Some([0.2, 0.0, 0.2]);
     assert!(error(&given).starts_with("--std: "), "{}", error(&given));
     given.std = None;

@@ -25,7 +25,7 @@ fn own_id() -> u64 {
 
 #[test]
 fn all_cpu_time_of_a_worker_s_inference_is_the_worker_s() {
-    let engine = build_engine(&EngineChoice::Rten, &ModelOptions::default()).unwrap();
+    let engine = build_engine(&EngineChoice::Cpu, &ModelOptions::default()).unwrap();
     let (send, receive) = mpsc::channel();
     let model = Arc::clone(&engine);
     let body = move || {

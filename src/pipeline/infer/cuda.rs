@@ -4,36 +4,40 @@
 //! |---|---|
 //! | [`libs`] | NVIDIA's libraries are looked for and opened |
 //! | [`device`] | whether there is a GPU, and if not, why |
-//! | [`driver`] | the driver behind safe types |
-//! | [`kernels`] | the kernels; their sources are in `kernels/` |
-//! | [`layers`] | a graph becomes packed weights and layers |
-//! | [`tiles`] | how a convolution is cut into tiles |
-//! | [`lower`], [`launch`] | layers become launches, for a batch size |
-//! | [`gpu`] | a device with a model on it |
-//! | [`lane`] | a stream with its memory: upload, graph, download |
-//! | [`busy`] | how long the device computed |
+//! | `driver` | the driver behind safe types |
+//! | `kernels` | the kernels; their sources are in `kernels/` |
+//! | `layers` | a graph becomes packed weights and layers |
+//! | `tiles` | how a convolution is cut into tiles |
+//! | `lower`, `launch` | layers become launches, for a batch size |
+//! | `gpu` | a device with a model on it |
+//! | `lane` | a stream with its memory: upload, graph, download |
+//! | `pinned` | memory for batches from which a device uploads by itself |
+//! | `busy` | how long the device computed |
 //! | [`engine`] | the engine over all of them |
 //!
-//! **A batch.** Its pictures are bytes. The thread that hands them over copies them into a lane's pinned memory; then
+//! **A batch.** Its pictures are bytes. They are written into pinned memory, from which
 //! the device uploads them, normalises them, and runs the network as one CUDA graph, recorded once for each
 //! lane and power of two. A batch of another size runs in the next size up; what pads it is not reported as work. Each worker
 //! of `infer.threads` has one batch under way on a lane of its own (up to four a GPU), so that copies and
 //! computing overlap.
 
-pub mod busy;
+mod busy;
 pub mod device;
-pub mod driver;
+mod driver;
 pub mod engine;
-pub mod gpu;
+mod gpu;
 mod half;
-pub mod kernels;
-pub mod lane;
-pub mod launch;
-pub mod layers;
+mod kernels;
+mod lane;
+mod launch;
+mod layers;
 pub mod libs;
-pub mod lower;
-pub mod tiles;
+mod lower;
+mod pinned;
+mod tiles;
 
+pub use busy::Spent;
 pub use device::NoCuda;
+pub use driver::Facts;
 pub use engine::{CudaEngine, Devices, Setup};
 pub use layers::Precision;

@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::choice::EngineChoice;
+use super::cpu::CpuEngine;
+use super::cuda::{CudaEngine, Devices, Setup};
 use super::emulated::EmulatedEngine;
+use super::graph::{self, Graph, GraphError};
 use super::labels::{parse_labels, read_labels};
 use super::null::NullEngine;
 use super::onnx::{self, MAX_SIDE};
@@ -33,6 +36,8 @@ pub struct ModelOptions {
     pub resize: Option<u32>,
     /// A Hugging Face `preprocessor_config.json`; the options above outrank it.
     pub preprocessor: Option<PathBuf>,
+    /// Images of a batch that an engine on a GPU is made ready for; any other size runs too.
+    pub batch: Option<usize>,
 }
 
 /// Why there is no engine; the text is for the person who chose the model.
@@ -102,6 +107,15 @@ pub enum ModelError {
         /// What is wrong.
         problem: String,
     },
+    /// No thread to compute on.
+    #[error("no thread can be started: {0}")]
+    Threads(std::io::Error),
+    /// No GPU, or none that takes the model.
+    #[error("the engine cuda cannot run: {why}; with --engine auto the CPU infers instead")]
+    Gpu {
+        /// Why.
+        why: String,
+    },
     /// An option that cannot be.
     #[error("{option}: {problem}")]
     Option {
@@ -130,7 +144,7 @@ pub fn build_engine(
 
 /// The engine that was chosen, with its model, and notes for the person who chose: a sentence each.
 ///
-/// `null` and `emulated` run no model but take its pictures: the preprocessing is the same.
+/// Where the engine on the CPU lacks what a model has, the model runs on `rten` and a note says why. `null` and `emulated` run no model but take its pictures: the preprocessing is the same.
 ///
 /// # Errors
 /// Where the model, its labels or an option cannot be used.
@@ -138,12 +152,51 @@ pub fn build_engine_noting(
     choice: &EngineChoice,
     options: &ModelOptions,
 ) -> Result<(Arc<dyn Engine>, Vec<String>), ModelError> {
+    build_for_threads(choice, options, None)
+}
+
+/// As [`build_engine_noting`]; where `threads` is given, that many share each batch on the CPU, one batch at a time.
+///
+/// # Errors
+/// As there, and where the system has no thread to give.
+pub fn build_for_threads(
+    choice: &EngineChoice,
+    options: &ModelOptions,
+    threads: Option<usize>,
+) -> Result<(Arc<dyn Engine>, Vec<String>), ModelError> {
     let config = match &options.preprocessor {
         Some(path) => read_preprocessor(path)?,
         None => PreprocessorConfig::default(),
     };
+    let mut notes = config.notes.clone();
     let engine: Arc<dyn Engine> = match *choice {
-        EngineChoice::Rten => Arc::new(rten(options, &config)?),
+        EngineChoice::Auto => match cuda(Devices::First, options, &config) {
+            Ok(engine) => engine,
+            Err(error) => {
+                let ModelError::Gpu { why } = error else { return Err(error) };
+                notes.push(format!("inferring on the CPU: {why}"));
+                let (engine, more) = build_for_threads(&EngineChoice::Cpu, options, threads)?;
+                notes.extend(more.into_iter().filter(|note| !config.notes.contains(note)));
+                engine
+            }
+        },
+        EngineChoice::Cpu => match load_graph(options, &config) {
+            Ok(graph) => {
+                let engine = cpu(options, &config, &graph)?;
+                Arc::new(engine.with_threads(threads.unwrap_or(1)).map_err(ModelError::Threads)?)
+            }
+            Err(error) => {
+                // What rten cannot run either, it refuses in its own words.
+                let engine = rten(options, &config)?.with_threads(threads);
+                notes.push(format!(
+                    "{} runs on rten, since the cpu engine cannot: {error}",
+                    engine.info().model
+                ));
+                Arc::new(engine)
+            }
+        },
+        EngineChoice::Rten => Arc::new(rten(options, &config)?.with_threads(threads)),
+        EngineChoice::Cuda(devices) => cuda(devices, options, &config)?,
         EngineChoice::Null(format) => {
             let input = InputSpec { format, ..input_alone(options, &config)? };
             Arc::new(NullEngine::new(input))
@@ -155,28 +208,120 @@ pub fn build_engine_noting(
             Arc::new(RealClock),
         )),
     };
-    Ok((engine, config.notes))
+    Ok((engine, notes))
+}
+
+/// The model as a graph.
+fn load_graph(options: &ModelOptions, config: &PreprocessorConfig) -> Result<Graph, GraphError> {
+    match &options.model {
+        Some(path) => graph::load_file(path, options.size.or(config.side)),
+        None => graph::load_bytes(builtin::MODEL, None),
+    }
+}
+
+/// The model on the CPU by our own engine, to run in other ways than a pipeline does.
+///
+/// # Errors
+/// Where the model is none that it can run, or an option cannot be used.
+pub fn build_cpu(options: &ModelOptions) -> Result<(CpuEngine, Graph), CpuError> {
+    let config = PreprocessorConfig::default();
+    let graph = load_graph(options, &config)?;
+    Ok((cpu(options, &config, &graph)?, graph))
+}
+
+/// Why a model does not run on our own engine.
+#[derive(Debug, thiserror::Error)]
+pub enum CpuError {
+    /// It has no graph.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// An option cannot be used.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}
+
+fn cpu(
+    options: &ModelOptions,
+    config: &PreprocessorConfig,
+    graph: &Graph,
+) -> Result<CpuEngine, ModelError> {
+    let about = About::of(options, config, graph.side, graph.classes)?;
+    Ok(CpuEngine::new(about.name, about.input, about.classes, graph))
+}
+
+/// The batch for which an engine on a GPU is made ready before the first one comes, where none is asked for.
+pub const GPU_BATCH: usize = 64;
+
+/// The model on GPUs.
+fn cuda(
+    devices: Devices,
+    options: &ModelOptions,
+    config: &PreprocessorConfig,
+) -> Result<Arc<dyn Engine>, ModelError> {
+    let graph = load_graph(options, config).map_err(|error| {
+        let file = options.model.clone().unwrap_or_else(|| builtin::NAME.into());
+        ModelError::Gpu { why: format!("{}: {error}", file.display()) }
+    })?;
+    let about = About::of(options, config, graph.side, graph.classes)?;
+    let again = options.clone();
+    let setup = Setup {
+        model: about.name,
+        input: about.input,
+        names: about.classes,
+        devices,
+        precision: None,
+        batch: options.batch.unwrap_or(GPU_BATCH),
+        spare: Box::new(move || {
+            build_engine(&EngineChoice::Cpu, &again).map_err(|error| error.to_string())
+        }),
+    };
+    let engine = CudaEngine::new(&graph, setup)
+        .map_err(|error| ModelError::Gpu { why: error.to_string() })?;
+    Ok(Arc::new(engine))
 }
 
 fn rten(options: &ModelOptions, config: &PreprocessorConfig) -> Result<RtenEngine, ModelError> {
-    let Some(path) = &options.model else {
-        let input = resolve_input(options, config, Some(builtin::INPUT.side), &builtin::INPUT)?;
-        let network = onnx::open_builtin();
+    let network = match &options.model {
+        Some(path) => onnx::open(path, options.size.or(config.side))?,
+        None => onnx::open_builtin(),
+    };
+    let about = About::of(options, config, network.side, network.classes)?;
+    Ok(RtenEngine::new(about.name, about.input, about.classes, network))
+}
+
+/// What stands about a model besides its network.
+struct About {
+    name: String,
+    input: InputSpec,
+    /// The names of its classes.
+    classes: Arc<[String]>,
+}
+
+impl About {
+    fn of(
+        options: &ModelOptions,
+        config: &PreprocessorConfig,
+        side: usize,
+        classes: usize,
+    ) -> Result<Self, ModelError> {
+        let builtin = options.model.is_none();
         let names = match &options.labels {
-            Some(file) => read_labels(file, network.classes)?,
-            None => parse_labels(builtin::CLASSES).expect("the built-in list is whole"),
+            Some(file) => read_labels(file, classes)?,
+            None if builtin => parse_labels(builtin::CLASSES).expect("the built-in list is whole"),
+            None => (0..classes).map(|class| format!("class {class}")).collect(),
         };
-        return Ok(RtenEngine::new(builtin::NAME.into(), input, names.into(), network));
-    };
-    let wanted = options.size.or(config.side);
-    let network = onnx::open(path, wanted)?;
-    let input = user_input(options, config, network.side as u32)?;
-    let names = match &options.labels {
-        Some(file) => read_labels(file, network.classes)?,
-        None => (0..network.classes).map(|class| format!("class {class}")).collect(),
-    };
-    let stem = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    Ok(RtenEngine::new(stem, input, names.into(), network))
+        let (name, input) = match &options.model {
+            Some(path) => {
+                let stem = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
+                (stem.into_owned(), user_input(options, config, side as u32)?)
+            }
+            None => {
+                let fixed = Some(builtin::INPUT.side);
+                (builtin::NAME.into(), resolve_input(options, config, fixed, &builtin::INPUT)?)
+            }
+        };
+        Ok(Self { name, input, classes: names.into() })
+    }
 }
 
 /// The pictures of the model that is not run.
@@ -186,8 +331,11 @@ fn input_alone(
 ) -> Result<InputSpec, ModelError> {
     match &options.model {
         Some(path) => {
-            let network = onnx::open(path, options.size.or(config.side))?;
-            user_input(options, config, network.side as u32)
+            let side = match load_graph(options, config) {
+                Ok(graph) => graph.side,
+                Err(_) => onnx::open(path, options.size.or(config.side))?.side,
+            };
+            user_input(options, config, side as u32)
         }
         None => resolve_input(options, config, None, &builtin::INPUT),
     }

@@ -1,8 +1,7 @@
-//! The engine on the CPU: the `rten` crate, one thread a batch.
+//! The `rten` crate as an engine: for models that our own on the CPU cannot run. One thread a batch.
 
 use ::rten::{Model, NodeId, RunOptions, ThreadPool, Value, ValueView};
 use rten_tensor::Tensor;
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
@@ -50,6 +49,14 @@ impl RtenEngine {
             device: false,
         };
         Self { info, input, names, network: Arc::new(network) }
+    }
+
+    /// The same with a pool of so many threads for waits on threads that are no workers, in place of one a core.
+    pub(super) fn with_threads(self, threads: Option<usize>) -> Self {
+        if let Some(threads) = threads {
+            self.network.helpers.get_or_init(|| Arc::new(ThreadPool::with_num_threads(threads)));
+        }
+        self
     }
 }
 
@@ -153,16 +160,6 @@ impl Network {
             .map(Tensor::into_data)
             .ok_or_else(|| EngineError("the model's output is not a float tensor".into()))
     }
-}
-
-thread_local! {
-    static GUARDED: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether this thread is inside a run whose panic will be caught and become an [`EngineError`]: a
-/// panic hook need not take the screen down for it.
-pub fn guarded() -> bool {
-    GUARDED.get()
 }
 
 /// One run of a model over `pixels`, which are not copied.

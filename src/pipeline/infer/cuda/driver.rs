@@ -268,6 +268,9 @@ pub struct Pinned {
 #[expect(unsafe_code, reason = "the memory belongs to it alone")]
 // SAFETY: as with `Box<[u8]>`.
 unsafe impl Send for Pinned {}
+#[expect(unsafe_code, reason = "the memory belongs to it alone")]
+// SAFETY: as with `Box<[u8]>`: it is written through `&mut` alone, or by whom `start` was given to.
+unsafe impl Sync for Pinned {}
 
 impl Pinned {
     /// So many bytes, zeroed. Not write-combined: that gains nothing on copies of this size.
@@ -276,7 +279,7 @@ impl Pinned {
         #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
         // SAFETY: `bytes` bytes are there when it succeeds, and all are written before anybody reads them.
         let start = unsafe {
-            let start = result::malloc_host(bytes, 0)
+            let start = result::malloc_host(bytes, sys::CU_MEMHOSTALLOC_PORTABLE)
                 .map_err(no_memory("pinned memory", bytes, true))?
                 .cast::<u8>();
             start.write_bytes(0, bytes);
@@ -288,6 +291,11 @@ impl Pinned {
     /// How large it is.
     pub const fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// The first byte; aligned to a page.
+    pub const fn start(&self) -> *mut u8 {
+        self.start
     }
 
     /// To read. The caller has seen to it that no copy into it is under way.
@@ -340,10 +348,6 @@ impl Stream {
         Ok(Self { context: Arc::clone(context), raw })
     }
 
-    pub(super) const fn raw(&self) -> sys::CUstream {
-        self.raw
-    }
-
     /// Waits for all of its work.
     pub fn synchronize(&self) -> Result<(), Fault> {
         #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
@@ -351,16 +355,9 @@ impl Stream {
         unsafe { result::stream::synchronize(self.raw) }.map_err(failed("work on the GPU"))
     }
 
-    /// Copies the first `bytes` of pinned memory from `from` on to the device, at `to`, when its turn comes. Until
-    /// then the pinned memory must not be written nor freed.
-    pub fn upload(
-        &self,
-        from: &Pinned,
-        range: std::ops::Range<usize>,
-        to: &Memory,
-    ) -> Result<(), Fault> {
-        assert!(range.len() <= to.bytes, "the copy fits");
-        let bytes = &from.read()[range];
+    /// Copies bytes of pinned memory to the device, when its turn comes. Until then they must not be written nor freed.
+    pub fn upload(&self, bytes: &[u8], to: &Memory) -> Result<(), Fault> {
+        assert!(bytes.len() <= to.bytes, "the copy fits");
         #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
         // SAFETY: both ends are as large, and live until the lane that owns them has waited.
         unsafe { result::memcpy_htod_async(to.address, bytes, self.raw) }

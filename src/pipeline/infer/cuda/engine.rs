@@ -4,13 +4,15 @@ use std::sync::{Arc, OnceLock};
 
 use super::busy::Spent;
 use super::device::{Driver, NoCuda, contained, probe};
-use super::driver::{Facts, Fault};
+use super::driver::{Facts, Fault, Pinned};
 use super::gpu::Gpu;
-use super::lane::Lane;
+use super::lane::{Lane, Pictures};
 use super::layers::Precision;
+use super::pinned::Given;
 use crate::pipeline::infer::graph::Graph;
 use crate::pipeline::infer::{Engine, EngineError, EngineInfo, InputSpec, Output, Pixels, Ticket};
 use crate::pipeline::pixels::PixelFormat;
+use crate::pipeline::slab::HostMemory;
 use crate::probe::clock::Nanos;
 
 /// Which GPUs.
@@ -46,8 +48,8 @@ pub struct Setup {
 /// Makes an engine, or says why there is none.
 pub type Spare = Box<dyn Fn() -> Result<Arc<dyn Engine>, String> + Send + Sync>;
 
-/// Batches go to the GPU with the fewest under way. Each is copied to pinned memory by the thread that hands it over,
-/// and from there on is the device's: uploaded as bytes, normalised, computed as one CUDA graph, brought back.
+/// Batches go to the GPU with the fewest under way. Each is the device's from there on: uploaded as bytes, normalised,
+/// computed as one CUDA graph, brought back.
 pub struct CudaEngine {
     shared: Arc<Shared>,
 }
@@ -58,6 +60,7 @@ struct Shared {
     names: Arc<[String]>,
     probabilities: bool,
     gpus: Vec<Gpu>,
+    given: Arc<Given>,
     make_spare: Spare,
     spare: OnceLock<Result<Arc<dyn Engine>, String>>,
 }
@@ -90,6 +93,7 @@ impl CudaEngine {
             names: setup.names,
             probabilities: graph.probabilities,
             gpus,
+            given: Arc::default(),
             make_spare: setup.spare,
             spare: OnceLock::new(),
         };
@@ -136,7 +140,8 @@ fn warm_up(gpu: &Gpu, batch: usize) -> Result<(), Fault> {
     gpu.bind()?;
     let side = gpu.model().input.side;
     let mut lane = gpu.next_lane()?;
-    gpu.enqueue(&mut lane, &vec![0; batch * 3 * side * side], batch)?;
+    let bytes = vec![0; batch * 3 * side * side];
+    gpu.enqueue(&mut lane, Pictures { bytes: &bytes, pinned: false }, batch)?;
     lane.wait()?;
     gpu.return_lane(lane);
     Ok(())
@@ -171,6 +176,14 @@ impl Engine for CudaEngine {
         let shared = Arc::clone(&self.shared);
         let batch = Batch { shared, pixels, images };
         Ok(Box::new(Flight { stage: batch.take_off(false), batch }))
+    }
+
+    /// Pinned memory, which is uploaded without a copy.
+    fn host_memory(&self, bytes: usize) -> Option<Box<dyn HostMemory>> {
+        let gpu = self.shared.gpus.iter().find(|gpu| !gpu.is_lost())?;
+        gpu.bind().ok()?;
+        let memory = Pinned::new(gpu.context(), bytes).ok()?;
+        Some(self.shared.given.give(memory))
     }
 
     fn outputs_probabilities(&self) -> bool {
@@ -231,7 +244,8 @@ impl Batch {
         let view = self.pixels.view();
         let bytes = view.bytes().unwrap_or_default();
         let used = &bytes[..self.images * self.shared.input.bytes()];
-        match gpu.enqueue(&mut lane, used, self.images) {
+        let pictures = Pictures { bytes: used, pinned: self.shared.given.holds(used) };
+        match gpu.enqueue(&mut lane, pictures, self.images) {
             Ok(()) => Ok(Some(lane)),
             Err(fault) => {
                 gpu.drop_lane(lane);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use super::busy::Account;
 use super::driver::{Context, Facts, Fault, Function, Memory, Module, Stream};
 use super::kernels;
-use super::lane::Lane;
+use super::lane::{Lane, Pictures};
 use super::launch::{Addresses, Launch};
 use super::layers::{self, Layer, Model, Precision};
 use super::lower;
@@ -120,6 +120,11 @@ impl Gpu {
         self.weights.address()
     }
 
+    /// Its context.
+    pub const fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
     /// Makes the device the calling thread's.
     pub fn bind(&self) -> Result<(), Fault> {
         self.context.bind()
@@ -203,7 +208,12 @@ impl Gpu {
     ///
     /// # Errors
     /// Where the device fails, or has not even memory for one picture.
-    pub fn enqueue(&self, lane: &mut Lane, pictures: &[u8], images: usize) -> Result<(), Fault> {
+    pub fn enqueue(
+        &self,
+        lane: &mut Lane,
+        pictures: Pictures<'_>,
+        images: usize,
+    ) -> Result<(), Fault> {
         loop {
             let limit = self.limit();
             match lane.enqueue(self, pictures, images, limit) {

@@ -9,6 +9,15 @@ use super::gpu::Gpu;
 use super::launch::Addresses;
 use super::tiles::{MOST_SPLIT_TILES, PARTIAL_BYTES};
 
+/// Pictures to be taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Pictures<'a> {
+    /// One after another.
+    pub bytes: &'a [u8],
+    /// Whether they lie in pinned memory.
+    pub pinned: bool,
+}
+
 /// Memory for batches of up to so many images.
 #[derive(Debug)]
 struct Room {
@@ -130,18 +139,19 @@ impl Lane {
         Ok(())
     }
 
-    /// Puts `images` pictures on the stream, in passes of at most `limit`; returns before they are done. `pictures` is
-    /// copied.
+    /// Puts `images` pictures on the stream, in passes of at most `limit`; returns before they are done. Pictures in
+    /// pinned memory must stay as they are until then; others are copied.
     pub fn enqueue(
         &mut self,
         gpu: &Gpu,
-        pictures: &[u8],
+        pictures: Pictures<'_>,
         images: usize,
         limit: usize,
     ) -> Result<(), Fault> {
+        let Pictures { bytes: pictures, pinned } = pictures;
         let picture = pictures.len() / images;
         let logits = gpu.model().classes * 4;
-        if self.from.bytes() < pictures.len() {
+        if !pinned && self.from.bytes() < pictures.len() {
             self.from = Pinned::new(&self.context, pictures.len())?;
         }
         if self.to.bytes() < images * logits {
@@ -153,12 +163,18 @@ impl Lane {
             self.record(gpu, size)?;
         }
         let Some(room) = &self.room else { return Ok(()) };
-        self.from.write()[..pictures.len()].copy_from_slice(pictures);
+        let from = if pinned {
+            pictures
+        } else {
+            let copy = &mut self.from.write()[..pictures.len()];
+            copy.copy_from_slice(pictures);
+            copy
+        };
         self.stream.record(&self.moments.started)?;
         let mut done = 0;
         for (count, size) in sizes {
-            let range = done * picture..(done + count) * picture;
-            self.stream.upload(&self.from, range, &room.pictures)?;
+            let part = &from[done * picture..(done + count) * picture];
+            self.stream.upload(part, &room.pictures)?;
             if done == 0 {
                 self.stream.record(&self.moments.uploaded)?;
             }

@@ -7,6 +7,7 @@ use super::passes::fuse;
 use super::plan::plan;
 use super::translate::translate;
 use super::{Graph, Op, Weight, WeightId};
+use crate::pipeline::infer::onnx::MAX_SIDE;
 
 /// Why a model has no graph; the text is for the person who chose the model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -200,9 +201,15 @@ fn side(input: &ValueInfoProto, name: &str, size: Option<u32>) -> Result<usize, 
     if let Some(channels) = fixed(channels).filter(|&channels| channels != 3) {
         return Err(bad(format!("takes {channels} channels")));
     }
-    match (fixed(height), fixed(width)) {
-        (Some(h), Some(w)) if h != w => Err(bad(format!("takes {h}×{w} pixels, not a square"))),
-        (Some(side), _) | (_, Some(side)) => Ok(side as usize),
-        (None, None) => given(),
+    let side = match (fixed(height), fixed(width)) {
+        (Some(h), Some(w)) if h != w => {
+            return Err(bad(format!("takes {h}×{w} pixels, not a square")));
+        }
+        (Some(side), _) | (_, Some(side)) => usize::try_from(side).unwrap_or(usize::MAX),
+        (None, None) => given()?,
+    };
+    if side > MAX_SIDE as usize {
+        return Err(bad(format!("takes {side}×{side} pixels; up to {MAX_SIDE} can be fed")));
     }
+    Ok(side)
 }

@@ -33,7 +33,7 @@ struct Life {
 }
 
 /// Finds a place for every tensor: the largest first, each at the lowest offset that is free for as long as it lives.
-pub(super) fn plan(tensors: &[Tensor], nodes: &[Node], input: TensorId, output: TensorId) -> Plan {
+pub fn plan(tensors: &[Tensor], nodes: &[Node], input: TensorId, output: TensorId) -> Plan {
     let mut lives: Vec<Option<Life>> = tensors.iter().map(|_| None).collect();
     let size = |id: TensorId| tensors[id.0].len().next_multiple_of(ALIGN);
     lives[input.0] = Some(Life { tensor: input.0, size: size(input), from: 0, until: 0 });

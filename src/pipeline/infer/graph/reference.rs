@@ -59,9 +59,9 @@ pub(crate) fn activate(activation: Activation, x: f32) -> f32 {
     }
 }
 
-/// The error function by its series at 0, which is exact enough below 6.
+/// The error function by its series at 0, which is exact enough below 4.
 fn erf(x: f64) -> f64 {
-    if x.abs() > 6.0 {
+    if x.abs() > 4.0 {
         return x.signum();
     }
     let (mut term, mut sum) = (x, x);
