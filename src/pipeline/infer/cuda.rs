@@ -8,6 +8,8 @@
 //! | `kernels` | the kernels; their sources are in `kernels/` |
 //! | `layers` | a graph becomes packed weights and layers |
 //! | `tiles` | how a convolution is cut into tiles |
+//! | `tuning` | which kernel is fastest for each convolution |
+//! | `cudnn` | cuDNN's fused convolution, where it is found |
 //! | `lower`, `launch` | layers become launches, for a batch size |
 //! | `gpu` | a device with a model on it |
 //! | `lane` | a stream with its memory: upload, graph, download |
@@ -22,6 +24,7 @@
 //! computing overlap.
 
 mod busy;
+mod cudnn;
 pub mod device;
 mod driver;
 pub mod engine;
@@ -35,6 +38,7 @@ pub mod libs;
 mod lower;
 mod pinned;
 mod tiles;
+mod tuning;
 
 pub use busy::Spent;
 pub use device::NoCuda;

@@ -270,6 +270,12 @@ fn cuda(
         names: about.classes,
         devices,
         precision: None,
+        cudnn: true,
+        tell: Box::new(|text| {
+            use std::io::Write;
+            // Where nobody reads it, nothing is lost.
+            let _ = writeln!(std::io::stderr(), "pipetop: {text}");
+        }),
         batch: options.batch.unwrap_or(GPU_BATCH),
         spare: Box::new(move || {
             build_engine(&EngineChoice::Cpu, &again).map_err(|error| error.to_string())
@@ -310,15 +316,12 @@ impl About {
             None if builtin => parse_labels(builtin::CLASSES).expect("the built-in list is whole"),
             None => (0..classes).map(|class| format!("class {class}")).collect(),
         };
-        let (name, input) = match &options.model {
-            Some(path) => {
-                let stem = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
-                (stem.into_owned(), user_input(options, config, side as u32)?)
-            }
-            None => {
-                let fixed = Some(builtin::INPUT.side);
-                (builtin::NAME.into(), resolve_input(options, config, fixed, &builtin::INPUT)?)
-            }
+        let (name, input) = if let Some(path) = &options.model {
+            let stem = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
+            (stem.into_owned(), user_input(options, config, side as u32)?)
+        } else {
+            let fixed = Some(builtin::INPUT.side);
+            (builtin::NAME.into(), resolve_input(options, config, fixed, &builtin::INPUT)?)
         };
         Ok(Self { name, input, classes: names.into() })
     }

@@ -22,7 +22,7 @@ pub struct Spent {
 
 /// The four moments of a batch on the device.
 #[derive(Clone, Debug)]
-pub struct Moments {
+pub(super) struct Moments {
     /// Before its first copy.
     pub started: Arc<Event>,
     /// Its pictures are there.
@@ -35,7 +35,7 @@ pub struct Moments {
 
 /// Adds up batches whose moments have all come.
 #[derive(Debug, Default)]
-pub struct Account {
+pub(super) struct Account {
     spent: Spent,
     union: Union,
     /// The moment at which the union ends so far.
@@ -47,7 +47,7 @@ impl Account {
     ///
     /// # Errors
     /// Where the driver cannot tell the time between events.
-    pub fn add(&mut self, images: usize, moments: &Moments) -> Result<(), Fault> {
+    pub(super) fn add(&mut self, images: usize, moments: &Moments) -> Result<(), Fault> {
         let compute = f64::from(moments.uploaded.until(&moments.computed)?);
         self.spent.batches += 1;
         self.spent.images += images as u64;
@@ -65,12 +65,12 @@ impl Account {
     }
 
     /// What was spent so far.
-    pub const fn spent(&self) -> Spent {
+    pub(super) const fn spent(&self) -> Spent {
         self.spent
     }
 
     /// Time during which at least one batch computed.
-    pub fn busy(&self) -> Nanos {
+    pub(super) fn busy(&self) -> Nanos {
         (self.union.total * 1e6) as Nanos
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 
 /// What this module calls.
-pub const FUNCTIONS: &[&str] = &[
+pub(super) const FUNCTIONS: &[&str] = &[
     "cuInit",
     "cuDriverGetVersion",
     "cuGetErrorName",
@@ -58,7 +58,7 @@ pub const FUNCTIONS: &[&str] = &[
 
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub(super) enum Fault {
     /// No memory of so many bytes, on the device or pinned.
     #[error("no memory for {} MiB {}", bytes >> 20, if *pinned { "of pinned memory" } else { "on the GPU" })]
     Memory {
@@ -128,7 +128,7 @@ pub struct Facts {
 pub(super) fn facts(index: usize) -> Result<Facts, Fault> {
     use sys::CUdevice_attribute_enum as A;
     let failed = failed("the driver tells nothing of the GPU");
-    let device = result::device::get(index as c_int).map_err(&failed)?;
+    let device = result::device::get(number(index)).map_err(&failed)?;
     #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
     // SAFETY: `device` comes from the driver.
     let attribute =
@@ -152,8 +152,13 @@ pub(super) fn facts(index: usize) -> Result<Facts, Fault> {
         )?
         .max(0) as usize,
         memory,
-        uuid: uuid(id.bytes.map(|byte| byte.cast_unsigned())),
+        uuid: uuid(id.bytes.map(i8::cast_unsigned)),
     })
+}
+
+/// A device's number as the driver takes it; one that does not fit is no device's.
+fn number(index: usize) -> c_int {
+    c_int::try_from(index).unwrap_or(c_int::MAX)
 }
 
 fn uuid(bytes: [u8; 16]) -> String {
@@ -170,7 +175,7 @@ fn uuid(bytes: [u8; 16]) -> String {
 
 /// A device's primary context.
 #[derive(Debug)]
-pub struct Context {
+pub(super) struct Context {
     device: sys::CUdevice,
     raw: sys::CUcontext,
 }
@@ -185,7 +190,7 @@ unsafe impl Sync for Context {}
 impl Context {
     pub(super) fn new(index: usize) -> Result<Arc<Self>, Fault> {
         let failed = failed("the GPU cannot be opened");
-        let device = result::device::get(index as c_int).map_err(&failed)?;
+        let device = result::device::get(number(index)).map_err(&failed)?;
         #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
         // SAFETY: `device` comes from the driver.
         let raw = unsafe { result::primary_ctx::retain(device) }.map_err(&failed)?;
@@ -195,15 +200,10 @@ impl Context {
     }
 
     /// Makes it the calling thread's.
-    pub fn bind(&self) -> Result<(), Fault> {
+    pub(super) fn bind(&self) -> Result<(), Fault> {
         #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
         // SAFETY: the context is retained as long as `self` lives.
         unsafe { result::ctx::set_current(self.raw) }.map_err(failed("the GPU is lost"))
-    }
-
-    /// Bytes that are free.
-    pub fn free_memory(&self) -> Result<usize, Fault> {
-        result::mem_get_info().map(|(free, _)| free).map_err(failed("the GPU's memory is unknown"))
     }
 }
 
@@ -217,7 +217,7 @@ impl Drop for Context {
 
 /// Memory on the device.
 #[derive(Debug)]
-pub struct Memory {
+pub(super) struct Memory {
     context: Arc<Context>,
     address: u64,
     bytes: usize,
@@ -225,7 +225,7 @@ pub struct Memory {
 
 impl Memory {
     /// So many bytes, at least one; what is in them is unknown.
-    pub fn new(context: &Arc<Context>, bytes: usize) -> Result<Self, Fault> {
+    pub(super) fn new(context: &Arc<Context>, bytes: usize) -> Result<Self, Fault> {
         let bytes = bytes.max(1);
         #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
         // SAFETY: nobody reads what was not written but kernels, on which nothing depends then.
@@ -238,13 +238,8 @@ impl Memory {
     }
 
     /// Its address on the device.
-    pub const fn address(&self) -> u64 {
+    pub(super) const fn address(&self) -> u64 {
         self.address
-    }
-
-    /// How large it is.
-    pub const fn bytes(&self) -> usize {
-        self.bytes
     }
 }
 
@@ -259,7 +254,7 @@ impl Drop for Memory {
 
 /// Page-locked memory of the host, from and to which a device copies at full speed and by itself.
 #[derive(Debug)]
-pub struct Pinned {
+pub(super) struct Pinned {
     context: Arc<Context>,
     start: *mut u8,
     bytes: usize,
@@ -274,7 +269,7 @@ unsafe impl Sync for Pinned {}
 
 impl Pinned {
     /// So many bytes, zeroed. Not write-combined: that gains nothing on copies of this size.
-    pub fn new(context: &Arc<Context>, bytes: usize) -> Result<Self, Fault> {
+    pub(super) fn new(context: &Arc<Context>, bytes: usize) -> Result<Self, Fault> {
         let bytes = bytes.max(1);
         #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
         // SAFETY: `bytes` bytes are there when it succeeds, and all are written before anybody reads them.
@@ -289,17 +284,17 @@ impl Pinned {
     }
 
     /// How large it is.
-    pub const fn bytes(&self) -> usize {
+    pub(super) const fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// The first byte; aligned to a page.
-    pub const fn start(&self) -> *mut u8 {
+    pub(super) const fn start(&self) -> *mut u8 {
         self.start
     }
 
     /// To read. The caller has seen to it that no copy into it is under way.
-    pub fn read(&self) -> &[u8] {
+    pub(super) fn read(&self) -> &[u8] {
         #[expect(unsafe_code, reason = "memory from outside")]
         // SAFETY: allocated and zeroed in `new`, freed with `self`.
         unsafe {
@@ -308,7 +303,7 @@ impl Pinned {
     }
 
     /// To write. The caller has seen to it that no copy out of it is under way.
-    pub fn write(&mut self) -> &mut [u8] {
+    pub(super) fn write(&mut self) -> &mut [u8] {
         #[expect(unsafe_code, reason = "memory from outside")]
         // SAFETY: as in `read`, and borrowed mutably.
         unsafe {
@@ -328,7 +323,7 @@ impl Drop for Pinned {
 
 /// A queue of work on the device.
 #[derive(Debug)]
-pub struct Stream {
+pub(super) struct Stream {
     context: Arc<Context>,
     raw: sys::CUstream,
 }
@@ -342,21 +337,25 @@ unsafe impl Sync for Stream {}
 
 impl Stream {
     /// One that does not wait for others.
-    pub fn new(context: &Arc<Context>) -> Result<Self, Fault> {
+    pub(super) fn new(context: &Arc<Context>) -> Result<Self, Fault> {
         let raw = result::stream::create(result::stream::StreamKind::NonBlocking)
             .map_err(failed("a stream"))?;
         Ok(Self { context: Arc::clone(context), raw })
     }
 
+    pub(super) const fn raw(&self) -> sys::CUstream {
+        self.raw
+    }
+
     /// Waits for all of its work.
-    pub fn synchronize(&self) -> Result<(), Fault> {
+    pub(super) fn synchronize(&self) -> Result<(), Fault> {
         #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
         // SAFETY: the stream lives as long as `self`.
         unsafe { result::stream::synchronize(self.raw) }.map_err(failed("work on the GPU"))
     }
 
     /// Copies bytes of pinned memory to the device, when its turn comes. Until then they must not be written nor freed.
-    pub fn upload(&self, bytes: &[u8], to: &Memory) -> Result<(), Fault> {
+    pub(super) fn upload(&self, bytes: &[u8], to: &Memory) -> Result<(), Fault> {
         assert!(bytes.len() <= to.bytes, "the copy fits");
         #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
         // SAFETY: both ends are as large, and live until the lane that owns them has waited.
@@ -365,7 +364,7 @@ impl Stream {
     }
 
     /// Copies `bytes` to the device at once, for weights.
-    pub fn upload_now(&self, bytes: &[u8], to: &Memory) -> Result<(), Fault> {
+    pub(super) fn upload_now(&self, bytes: &[u8], to: &Memory) -> Result<(), Fault> {
         assert!(bytes.len() <= to.bytes, "the copy fits");
         #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
         // SAFETY: both ends are as large and live through the wait.
@@ -375,7 +374,7 @@ impl Stream {
     }
 
     /// Copies from the device into a part of pinned memory, when its turn comes.
-    pub fn download(
+    pub(super) fn download(
         &self,
         from: &Memory,
         to: &mut Pinned,
@@ -390,7 +389,7 @@ impl Stream {
     }
 
     /// Zeroes all of it, when its turn comes.
-    pub fn zero(&self, memory: &Memory) -> Result<(), Fault> {
+    pub(super) fn zero(&self, memory: &Memory) -> Result<(), Fault> {
         #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
         // SAFETY: the memory is as large.
         unsafe { result::memset_d8_async(memory.address, 0, memory.bytes, self.raw) }
@@ -398,7 +397,7 @@ impl Stream {
     }
 
     /// Starts a kernel, when its turn comes. `arguments` are the bytes of its one parameter.
-    pub fn launch(
+    pub(super) fn launch(
         &self,
         function: Function,
         grid: [u32; 3],
@@ -424,7 +423,7 @@ impl Stream {
     }
 
     /// Records what `body` puts on the stream, which does not run, as a graph.
-    pub fn capture(&self, body: impl FnOnce() -> Result<(), Fault>) -> Result<Graph, Fault> {
+    pub(super) fn capture(&self, body: impl FnOnce() -> Result<(), Fault>) -> Result<Graph, Fault> {
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         let failed = failed("recording a graph");
         #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
@@ -448,21 +447,21 @@ impl Stream {
     }
 
     /// Runs a graph, when its turn comes.
-    pub fn run(&self, graph: &Graph) -> Result<(), Fault> {
+    pub(super) fn run(&self, graph: &Graph) -> Result<(), Fault> {
         #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
         // SAFETY: graph and stream live; one thread at a time uses a lane's graphs.
         unsafe { result::graph::launch(graph.exec, self.raw) }.map_err(failed("a graph"))
     }
 
     /// Brings a graph to the device, so that its first run is as fast as the others.
-    pub fn prepare(&self, graph: &Graph) -> Result<(), Fault> {
+    pub(super) fn prepare(&self, graph: &Graph) -> Result<(), Fault> {
         #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
         // SAFETY: as in `run`.
         unsafe { result::graph::upload(graph.exec, self.raw) }.map_err(failed("a graph"))
     }
 
     /// Notes in `event` when all that was put on the stream so far is done.
-    pub fn record(&self, event: &Event) -> Result<(), Fault> {
+    pub(super) fn record(&self, event: &Event) -> Result<(), Fault> {
         #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
         // SAFETY: both live.
         unsafe { result::event::record(event.raw, self.raw) }.map_err(failed("an event"))
@@ -480,7 +479,7 @@ impl Drop for Stream {
 
 /// A point in a stream's work.
 #[derive(Debug)]
-pub struct Event {
+pub(super) struct Event {
     context: Arc<Context>,
     raw: sys::CUevent,
 }
@@ -494,21 +493,21 @@ unsafe impl Sync for Event {}
 
 impl Event {
     /// One that tells the time, and on which threads sleep rather than spin.
-    pub fn new(context: &Arc<Context>) -> Result<Self, Fault> {
+    pub(super) fn new(context: &Arc<Context>) -> Result<Self, Fault> {
         let flags = sys::CUevent_flags::CU_EVENT_BLOCKING_SYNC;
         let raw = result::event::create(flags).map_err(failed("an event"))?;
         Ok(Self { context: Arc::clone(context), raw })
     }
 
     /// Sleeps until it has come.
-    pub fn wait(&self) -> Result<(), Fault> {
+    pub(super) fn wait(&self) -> Result<(), Fault> {
         #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
         // SAFETY: the event lives.
         unsafe { result::event::synchronize(self.raw) }.map_err(failed("work on the GPU"))
     }
 
     /// Milliseconds from this one to a later one (below 0 to an earlier one); both have come.
-    pub fn until(&self, later: &Self) -> Result<f32, Fault> {
+    pub(super) fn until(&self, later: &Self) -> Result<f32, Fault> {
         let mut ms = 0.0;
         #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
         // SAFETY: both live, and one float is written.
@@ -544,7 +543,7 @@ impl Drop for Event {
 
 /// Work that was recorded once and is run many times.
 #[derive(Debug)]
-pub struct Graph {
+pub(super) struct Graph {
     context: Arc<Context>,
     exec: sys::CUgraphExec,
 }
@@ -564,7 +563,7 @@ impl Drop for Graph {
 
 /// Kernels, made from PTX by the driver.
 #[derive(Debug)]
-pub struct Module {
+pub(super) struct Module {
     context: Arc<Context>,
     raw: sys::CUmodule,
 }
@@ -578,7 +577,7 @@ unsafe impl Sync for Module {}
 
 /// A kernel; it is valid as long as its module, which outlives everything that starts it.
 #[derive(Clone, Copy, Debug)]
-pub struct Function(sys::CUfunction);
+pub(super) struct Function(sys::CUfunction);
 
 #[expect(unsafe_code, reason = "functions may be used by any thread")]
 // SAFETY: as for `Context`.
@@ -589,7 +588,7 @@ unsafe impl Sync for Function {}
 
 impl Module {
     /// The driver compiles the text for its device, and remembers it for the next process.
-    pub fn new(context: &Arc<Context>, ptx: &str) -> Result<Self, Fault> {
+    pub(super) fn new(context: &Arc<Context>, ptx: &str) -> Result<Self, Fault> {
         let text = CString::new(ptx).expect("PTX has no zero byte in it");
         #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
         // SAFETY: a zero-terminated text.
@@ -599,7 +598,7 @@ impl Module {
     }
 
     /// The kernel of that name, allowed so many bytes of shared memory a block besides its own few.
-    pub fn function(&self, name: &str, shared: u32) -> Result<Function, Fault> {
+    pub(super) fn function(&self, name: &str, shared: u32) -> Result<Function, Fault> {
         let name = CString::new(name).expect("names of kernels have no zero byte");
         #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
         // SAFETY: the module is loaded.
@@ -611,7 +610,7 @@ impl Module {
             #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
             // SAFETY: the function was just found.
             unsafe {
-                result::function::set_function_attribute(function, attribute, shared as c_int)
+                result::function::set_function_attribute(function, attribute, shared.cast_signed())
             }
             .map_err(failed("shared memory for a kernel"))?;
         }

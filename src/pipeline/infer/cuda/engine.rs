@@ -6,7 +6,7 @@ use super::busy::Spent;
 use super::device::{Driver, NoCuda, contained, probe};
 use super::driver::{Facts, Fault, Pinned};
 use super::gpu::Gpu;
-use super::lane::{Lane, Pictures};
+use super::lane::{Lane, Pictures, rung};
 use super::layers::Precision;
 use super::pinned::Given;
 use crate::pipeline::infer::graph::Graph;
@@ -39,8 +39,12 @@ pub struct Setup {
     pub devices: Devices,
     /// fp32 although fp16 is there.
     pub precision: Option<Precision>,
+    /// Whether cuDNN may be used where it is found.
+    pub cudnn: bool,
     /// The batch that is expected: measured and recorded before the first one comes.
     pub batch: usize,
+    /// Told what takes a while.
+    pub tell: Box<dyn Fn(&str)>,
     /// Makes the engine that goes on where every GPU is lost.
     pub spare: Spare,
 }
@@ -75,8 +79,16 @@ impl CudaEngine {
         let facts = chosen(&driver, setup.devices)?;
         let input = InputSpec { format: PixelFormat::U8Nhwc, ..setup.input };
         let gpus = contained(|| {
-            let open = |facts: &&Facts| Gpu::new(facts, graph, &input, setup.precision);
-            facts.iter().map(open).collect::<Result<Vec<_>, _>>()
+            let open = |facts: &&Facts| {
+                let mut gpu = Gpu::new(facts, graph, &input, setup.precision)?;
+                if setup.cudnn
+                    && let Err(why) = gpu.add_cudnn()
+                {
+                    tracing::info!("{} runs without cuDNN: {why}", facts.name);
+                }
+                Ok(gpu)
+            };
+            facts.iter().map(open).collect::<Result<Vec<_>, Fault>>()
         })?
         .map_err(|fault| NoCuda::Failed(fault.to_string()))?;
         let info = EngineInfo {
@@ -98,7 +110,7 @@ impl CudaEngine {
             spare: OnceLock::new(),
         };
         for gpu in &shared.gpus {
-            contained(|| warm_up(gpu, setup.batch.max(1)))?
+            contained(|| warm_up(gpu, driver.version, setup.batch.max(1), &*setup.tell))?
                 .map_err(|fault| NoCuda::Failed(format!("{}: {fault}", gpu.facts().name)))?;
         }
         Ok(Self { shared: Arc::new(shared) })
@@ -135,9 +147,14 @@ fn name(facts: &[&Facts]) -> String {
     format!("CUDA on {}", named.collect::<Vec<_>>().join(", "))
 }
 
-/// Records the graph of the batch that is expected and runs it once: errors show now.
-fn warm_up(gpu: &Gpu, batch: usize) -> Result<(), Fault> {
+/// Measures for the batch that is expected, records its graph and runs it once: errors show now.
+fn warm_up(gpu: &Gpu, driver: i32, batch: usize, tell: &dyn Fn(&str)) -> Result<(), Fault> {
     gpu.bind()?;
+    match gpu.tune(driver, rung(batch).min(gpu.limit()), tell) {
+        // Then it runs in passes that fit, as guessed.
+        Err(Fault::Memory { .. }) => {}
+        result => result?,
+    }
     let side = gpu.model().input.side;
     let mut lane = gpu.next_lane()?;
     let bytes = vec![0; batch * 3 * side * side];
@@ -214,7 +231,7 @@ enum Stage {
     /// All lanes were under way.
     Queued,
     /// On a lane of this GPU.
-    OnDevice(usize, Lane),
+    OnDevice(usize, Box<Lane>),
     /// No GPU is left.
     Stranded,
     /// The logits were fetched, or the lane was given up.
@@ -230,7 +247,7 @@ impl Batch {
                 return Stage::Stranded;
             };
             match self.on(gpu, may_wait) {
-                Ok(Some(lane)) => return Stage::OnDevice(index, lane),
+                Ok(Some(lane)) => return Stage::OnDevice(index, Box::new(lane)),
                 Ok(None) => return Stage::Queued,
                 Err(fault) => self.shared.lose(index, &fault),
             }
@@ -280,11 +297,11 @@ impl Ticket for Flight {
                     let gpu = &self.batch.shared.gpus[index];
                     match self.batch.land(gpu, &mut lane) {
                         Ok(logits) => {
-                            gpu.return_lane(lane);
+                            gpu.return_lane(*lane);
                             return Ok(Output::Logits(logits));
                         }
                         Err(fault) => {
-                            gpu.drop_lane(lane);
+                            gpu.drop_lane(*lane);
                             self.batch.shared.lose(index, &fault);
                             self.stage = self.batch.take_off(true);
                         }
@@ -302,9 +319,9 @@ impl Drop for Flight {
         if let Stage::OnDevice(index, lane) = std::mem::replace(&mut self.stage, Stage::Landed) {
             let gpu = &self.batch.shared.gpus[index];
             if gpu.bind().and_then(|()| lane.wait()).is_ok() {
-                gpu.return_lane(lane);
+                gpu.return_lane(*lane);
             } else {
-                gpu.drop_lane(lane);
+                gpu.drop_lane(*lane);
             }
         }
     }

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::busy::Account;
+use super::cudnn::{self, Cudnn, Operands};
 use super::driver::{Context, Facts, Fault, Function, Memory, Module, Stream};
 use super::kernels;
 use super::lane::{Lane, Pictures};
-use super::launch::{Addresses, Launch};
+use super::launch::{Addresses, Launch, Place};
 use super::layers::{self, Layer, Model, Precision};
-use super::lower;
-use super::tiles::{Cut, TILES};
+use super::tiles::{Cut, PARTIAL_BYTES, TILES};
+use super::{lower, tuning};
 use crate::pipeline::infer::InputSpec;
 use crate::pipeline::infer::graph::Graph;
 
@@ -20,23 +21,32 @@ const LANES: usize = 4;
 
 /// How a convolution is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub(super) enum Choice {
     /// By a kernel of ours without tensor cores.
     Plain,
     /// On tensor cores by a kernel of ours.
     Cut(Cut),
+    /// By cuDNN.
+    Cudnn,
 }
 
 /// Something to put on a stream.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub(super) enum Step {
     /// A kernel of ours.
     Launch(Launch),
+    /// A layer by cuDNN, for so many images.
+    Cudnn {
+        /// Which layer.
+        layer: usize,
+        /// How many.
+        images: usize,
+    },
 }
 
 /// See the module.
 #[derive(Debug)]
-pub struct Gpu {
+pub(super) struct Gpu {
     context: Arc<Context>,
     facts: Facts,
     model: Model,
@@ -44,8 +54,9 @@ pub struct Gpu {
     functions: HashMap<&'static str, Function>,
     /// Keeps the functions.
     _modules: Vec<Module>,
-    /// By batch size: how each layer is computed.
-    choices: Mutex<HashMap<usize, Arc<[Choice]>>>,
+    cudnn: Option<Cudnn>,
+    /// By batch size: how each layer is computed, as measured.
+    measured: Mutex<HashMap<usize, Arc<[Choice]>>>,
     lanes: Mutex<Lanes>,
     back: Condvar,
     /// The largest batch that fits.
@@ -70,7 +81,7 @@ impl Gpu {
     ///
     /// # Errors
     /// Where the device does not take them.
-    pub fn new(
+    pub(super) fn new(
         facts: &Facts,
         graph: &Graph,
         spec: &InputSpec,
@@ -97,7 +108,8 @@ impl Gpu {
             weights,
             functions,
             _modules: modules,
-            choices: Mutex::default(),
+            cudnn: None,
+            measured: Mutex::default(),
             lanes: Mutex::default(),
             back: Condvar::new(),
             lost: AtomicBool::new(false),
@@ -106,53 +118,53 @@ impl Gpu {
     }
 
     /// What the device is.
-    pub const fn facts(&self) -> &Facts {
+    pub(super) const fn facts(&self) -> &Facts {
         &self.facts
     }
 
     /// The model.
-    pub const fn model(&self) -> &Model {
+    pub(super) const fn model(&self) -> &Model {
         &self.model
     }
 
     /// Where its weights are.
-    pub const fn weights(&self) -> u64 {
+    pub(super) const fn weights(&self) -> u64 {
         self.weights.address()
     }
 
     /// Its context.
-    pub const fn context(&self) -> &Arc<Context> {
+    pub(super) const fn context(&self) -> &Arc<Context> {
         &self.context
     }
 
     /// Makes the device the calling thread's.
-    pub fn bind(&self) -> Result<(), Fault> {
+    pub(super) fn bind(&self) -> Result<(), Fault> {
         self.context.bind()
     }
 
     /// Whether it gave up.
-    pub fn is_lost(&self) -> bool {
+    pub(super) fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Relaxed)
     }
 
     /// It gave up; says whether that is new.
-    pub fn lose(&self) -> bool {
+    pub(super) fn lose(&self) -> bool {
         !self.lost.swap(true, Ordering::Relaxed)
     }
 
     /// Batches under way.
-    pub fn under_way(&self) -> usize {
+    pub(super) fn under_way(&self) -> usize {
         let lanes = lock(&self.lanes);
         lanes.made - lanes.idle.len()
     }
 
     /// The account of what is done.
-    pub fn account(&self) -> MutexGuard<'_, Account> {
+    pub(super) fn account(&self) -> MutexGuard<'_, Account> {
         lock(&self.account)
     }
 
     /// A lane that is free, or can be made; `None` where all are under way.
-    pub fn free_lane(&self) -> Result<Option<Lane>, Fault> {
+    pub(super) fn free_lane(&self) -> Result<Option<Lane>, Fault> {
         let mut lanes = lock(&self.lanes);
         if let Some(lane) = lanes.idle.pop() {
             return Ok(Some(lane));
@@ -174,7 +186,7 @@ impl Gpu {
     }
 
     /// Sleeps until a lane is free.
-    pub fn next_lane(&self) -> Result<Lane, Fault> {
+    pub(super) fn next_lane(&self) -> Result<Lane, Fault> {
         loop {
             if let Some(lane) = self.free_lane()? {
                 return Ok(lane);
@@ -187,20 +199,20 @@ impl Gpu {
     }
 
     /// Gives a lane back.
-    pub fn return_lane(&self, lane: Lane) {
+    pub(super) fn return_lane(&self, lane: Lane) {
         lock(&self.lanes).idle.push(lane);
         self.back.notify_one();
     }
 
     /// Throws a lane away on which something failed.
-    pub fn drop_lane(&self, lane: Lane) {
+    pub(super) fn drop_lane(&self, lane: Lane) {
         drop(lane);
         lock(&self.lanes).made -= 1;
         self.back.notify_one();
     }
 
     /// The largest batch that fits.
-    pub fn limit(&self) -> usize {
+    pub(super) fn limit(&self) -> usize {
         self.limit.load(Ordering::Relaxed)
     }
 
@@ -208,7 +220,7 @@ impl Gpu {
     ///
     /// # Errors
     /// Where the device fails, or has not even memory for one picture.
-    pub fn enqueue(
+    pub(super) fn enqueue(
         &self,
         lane: &mut Lane,
         pictures: Pictures<'_>,
@@ -231,11 +243,60 @@ impl Gpu {
         }
     }
 
+    /// Uses cuDNN, if it is found; else says why not.
+    pub(super) fn add_cudnn(&mut self) -> Result<(), String> {
+        if self.model.precision == Precision::Halves {
+            self.cudnn = Some(Cudnn::open(&self.context)?);
+        }
+        Ok(())
+    }
+
+    /// cuDNN, where it is used.
+    pub(super) const fn cudnn(&self) -> Option<&Cudnn> {
+        self.cudnn.as_ref()
+    }
+
+    /// Finds out how each layer is computed fastest for batches of that size: from what was measured before by a driver of
+    /// that version, or by measuring. `tell` is told where that takes a while.
+    ///
+    /// # Errors
+    /// Where the device fails or has no memory for such a batch.
+    pub(super) fn tune(&self, driver: i32, size: usize, tell: &dyn Fn(&str)) -> Result<(), Fault> {
+        let file = tuning::place(self, driver, size);
+        let before = file.as_ref().and_then(|file| tuning::read(self, file, size));
+        let choices = if let Some(choices) = before {
+            choices
+        } else {
+            tell(&format!("measuring kernels for batches of {size} on {} …", self.facts.name));
+            let mut lane = self.next_lane()?;
+            let measured =
+                lane.reserve(self, size).and_then(|()| tuning::measure(self, &lane, size));
+            match measured {
+                Ok(_) => self.return_lane(lane),
+                Err(_) => self.drop_lane(lane),
+            }
+            let choices = measured?;
+            if let Some(file) = file {
+                tuning::write(&file, &choices);
+            }
+            choices
+        };
+        lock(&self.measured).insert(size, choices.into());
+        Ok(())
+    }
+
     /// How each layer is computed for batches of that size.
-    pub fn choices(&self, size: usize) -> Arc<[Choice]> {
-        let mut choices = lock(&self.choices);
-        let guess = || self.model.layers.iter().map(|layer| self.guess(layer, size)).collect();
-        Arc::clone(choices.entry(size).or_insert_with(guess))
+    fn choices(&self, size: usize) -> Vec<Choice> {
+        let measured = lock(&self.measured);
+        match measured.get(&size) {
+            Some(choices) => choices.to_vec(),
+            None => tuning::transfer(&measured, self.guesses(size), size),
+        }
+    }
+
+    /// What promises to be fastest without having been measured, layer by layer.
+    pub(super) fn guesses(&self, size: usize) -> Vec<Choice> {
+        self.model.layers.iter().map(|layer| self.guess(layer, size)).collect()
     }
 
     fn guess(&self, layer: &Layer, size: usize) -> Choice {
@@ -248,38 +309,58 @@ impl Gpu {
         }
     }
 
+    /// Whether a layer can be computed so.
+    pub(super) fn may(&self, index: usize, choice: Choice, size: usize) -> bool {
+        let Layer::Conv(conv) = &self.model.layers[index] else { return choice == Choice::Plain };
+        match choice {
+            Choice::Plain => self.guess(&self.model.layers[index], size) == Choice::Plain,
+            Choice::Cut(cut) => {
+                lower::on_tensor_cores(&self.model, conv)
+                    && conv.product(size).cuts(&self.facts).contains(&cut)
+            }
+            Choice::Cudnn => self.cudnn.is_some() && cudnn::can(conv),
+        }
+    }
+
     /// What a batch of that size is, step by step.
-    pub fn steps(&self, size: usize) -> Vec<Step> {
-        let choices = self.choices(size);
+    pub(super) fn steps(&self, size: usize) -> Vec<Step> {
         let mut steps = vec![Step::Launch(lower::normalise(&self.model, size))];
-        for (layer, choice) in self.model.layers.iter().zip(choices.iter()) {
-            let cut = match choice {
-                Choice::Plain => None,
-                Choice::Cut(cut) => Some(*cut),
-            };
-            steps.extend(lower::layer(&self.model, layer, size, cut).into_iter().map(Step::Launch));
+        for (index, choice) in self.choices(size).into_iter().enumerate() {
+            steps.extend(self.layer_steps(index, choice, size));
         }
         steps.extend(lower::logits(&self.model, size).map(Step::Launch));
         steps
     }
 
-    /// What must be done once before `steps` can be recorded.
-    #[expect(
-        clippy::unused_self,
-        clippy::unnecessary_wraps,
-        reason = "kernels of ours need nothing"
-    )]
-    pub fn before_capture(
+    /// One layer, step by step.
+    pub(super) fn layer_steps(&self, index: usize, choice: Choice, size: usize) -> Vec<Step> {
+        let layer = &self.model.layers[index];
+        let cut = match choice {
+            Choice::Cudnn => return vec![Step::Cudnn { layer: index, images: size }],
+            Choice::Plain => None,
+            Choice::Cut(cut) => Some(cut),
+        };
+        lower::layer(&self.model, layer, size, cut).into_iter().map(Step::Launch).collect()
+    }
+
+    /// What must be done once before `steps` can be recorded: cuDNN loads its kernels when first called.
+    pub(super) fn before_capture(
         &self,
-        _steps: &[Step],
-        _stream: &Stream,
-        _addresses: &Addresses,
+        steps: &[Step],
+        stream: &Stream,
+        addresses: &Addresses,
     ) -> Result<(), Fault> {
-        Ok(())
+        let others = steps.iter().filter(|step| matches!(step, Step::Cudnn { .. }));
+        others.into_iter().try_for_each(|step| self.start(step, stream, addresses))
     }
 
     /// Puts a step on a stream.
-    pub fn start(&self, step: &Step, stream: &Stream, addresses: &Addresses) -> Result<(), Fault> {
+    pub(super) fn start(
+        &self,
+        step: &Step,
+        stream: &Stream,
+        addresses: &Addresses,
+    ) -> Result<(), Fault> {
         match step {
             Step::Launch(launch) => {
                 let function = self.functions.get(launch.kernel).ok_or(Fault::Failed {
@@ -287,6 +368,24 @@ impl Gpu {
                     why: launch.kernel.to_owned(),
                 })?;
                 launch.start(stream, *function, addresses)
+            }
+            Step::Cudnn { layer, images } => {
+                let (Layer::Conv(conv), Some(cudnn)) = (&self.model.layers[*layer], &self.cudnn)
+                else {
+                    unreachable!("chosen for convolutions, where cuDNN is used");
+                };
+                let places = lower::operands(&self.model, conv, *images, false);
+                let [y, x, w, _, z] = places.map(|place| addresses.of(place));
+                let operands = Operands {
+                    y,
+                    x,
+                    w,
+                    bias: addresses.of(Place::Weights(conv.half_bias)),
+                    z,
+                    workspace: addresses.partial,
+                    workspace_bytes: PARTIAL_BYTES,
+                };
+                cudnn.start(stream, conv, *images, &operands)
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Halves: IEEE 754 binary16, as the device computes with.
 
 /// The nearest half, ties to even; what is too large becomes infinite.
-pub const fn from_f32(value: f32) -> u16 {
+pub(super) const fn from_f32(value: f32) -> u16 {
     let bits = value.to_bits();
     let sign = (bits >> 16 & 0x8000) as u16;
     let magnitude = bits & 0x7fff_ffff;

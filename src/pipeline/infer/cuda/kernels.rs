@@ -1,22 +1,22 @@
 //! The kernels, as PTX that `scripts/make_ptx.py` made from the CUDA sources beside it.
 
 /// Convolutions on tensor cores (compute capability 8.0 and later).
-pub static IGEMM: &str = include_str!("kernels/igemm.ptx");
+pub(super) static IGEMM: &str = include_str!("kernels/igemm.ptx");
 /// Everything else for halves (8.0 and later).
-pub static HALVES: &str = include_str!("kernels/halves.ptx");
+pub(super) static HALVES: &str = include_str!("kernels/halves.ptx");
 /// Everything for floats (6.0 and later).
-pub static FLOATS: &str = include_str!("kernels/floats.ptx");
+pub(super) static FLOATS: &str = include_str!("kernels/floats.ptx");
 
 /// A fingerprint of all kernels: what was measured with others does not hold.
-pub fn fingerprint() -> u64 {
+pub(super) fn fingerprint() -> u64 {
     [IGEMM, HALVES, FLOATS].iter().fold(FNV, |value, ptx| fnv(value, ptx.as_bytes()))
 }
 
 /// FNV-1a's start.
-pub const FNV: u64 = 0xcbf2_9ce4_8422_2325;
+pub(super) const FNV: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// FNV-1a, 64 bits (<http://www.isthe.com/chongo/tech/comp/fnv/>).
-pub fn fnv(start: u64, bytes: &[u8]) -> u64 {
+pub(super) fn fnv(start: u64, bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(start, |value, byte| (value ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))

@@ -11,7 +11,7 @@ use super::tiles::{MOST_SPLIT_TILES, PARTIAL_BYTES};
 
 /// Pictures to be taken.
 #[derive(Clone, Copy, Debug)]
-pub struct Pictures<'a> {
+pub(super) struct Pictures<'a> {
     /// One after another.
     pub bytes: &'a [u8],
     /// Whether they lie in pinned memory.
@@ -32,7 +32,7 @@ struct Room {
 
 /// See the module.
 #[derive(Debug)]
-pub struct Lane {
+pub(super) struct Lane {
     context: Arc<Context>,
     stream: Stream,
     moments: Moments,
@@ -45,7 +45,7 @@ pub struct Lane {
 
 impl Lane {
     /// A lane without room for images yet.
-    pub fn new(context: &Arc<Context>) -> Result<Self, Fault> {
+    pub(super) fn new(context: &Arc<Context>) -> Result<Self, Fault> {
         let event = || Event::new(context).map(Arc::new);
         let stream = Stream::new(context)?;
         let counters = Memory::new(context, MOST_SPLIT_TILES * 4)?;
@@ -68,7 +68,7 @@ impl Lane {
     }
 
     /// Its stream.
-    pub const fn stream(&self) -> &Stream {
+    pub(super) const fn stream(&self) -> &Stream {
         &self.stream
     }
 
@@ -76,7 +76,7 @@ impl Lane {
     ///
     /// # Errors
     /// Where there is no memory; there is room for none then.
-    pub fn reserve(&mut self, gpu: &Gpu, images: usize) -> Result<(), Fault> {
+    pub(super) fn reserve(&mut self, gpu: &Gpu, images: usize) -> Result<(), Fault> {
         if self.room.as_ref().is_some_and(|room| room.images >= images) {
             return Ok(());
         }
@@ -106,7 +106,7 @@ impl Lane {
     ///
     /// # Panics
     /// Before room was made.
-    pub fn addresses(&self, gpu: &Gpu) -> Addresses {
+    pub(super) fn addresses(&self, gpu: &Gpu) -> Addresses {
         let room = self.room.as_ref().expect("room was made");
         Addresses {
             arena: room.arena.address(),
@@ -120,7 +120,7 @@ impl Lane {
     }
 
     /// Records the graph for batches of `size` images, if that was not done.
-    pub fn record(&mut self, gpu: &Gpu, size: usize) -> Result<(), Fault> {
+    pub(super) fn record(&mut self, gpu: &Gpu, size: usize) -> Result<(), Fault> {
         self.reserve(gpu, size)?;
         let known = |room: &Room| room.graphs.contains_key(&size);
         if self.room.as_ref().is_some_and(known) {
@@ -141,7 +141,7 @@ impl Lane {
 
     /// Puts `images` pictures on the stream, in passes of at most `limit`; returns before they are done. Pictures in
     /// pinned memory must stay as they are until then; others are copied.
-    pub fn enqueue(
+    pub(super) fn enqueue(
         &mut self,
         gpu: &Gpu,
         pictures: Pictures<'_>,
@@ -190,18 +190,18 @@ impl Lane {
     }
 
     /// Sleeps until what was put on the stream is done.
-    pub fn wait(&self) -> Result<(), Fault> {
+    pub(super) fn wait(&self) -> Result<(), Fault> {
         self.moments.done.wait()
     }
 
     /// The logits of the last batch, which is done.
-    pub fn logits(&self, values: usize) -> Vec<f32> {
+    pub(super) fn logits(&self, values: usize) -> Vec<f32> {
         let bytes = &self.to.read()[..values * 4];
         bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
     }
 
     /// The moments of the last batch; the lane takes a new event where the old one is kept.
-    pub fn take_moments(&mut self) -> Result<Moments, Fault> {
+    pub(super) fn take_moments(&mut self) -> Result<Moments, Fault> {
         let moments = self.moments.clone();
         self.moments.computed = Arc::new(Event::new(&self.context)?);
         Ok(moments)
@@ -226,7 +226,7 @@ fn passes(images: usize, limit: usize) -> impl Iterator<Item = (usize, usize)> {
 }
 
 /// The size of graph that takes so many images: the next power of two.
-pub const fn rung(images: usize) -> usize {
+pub(super) const fn rung(images: usize) -> usize {
     images.next_power_of_two()
 }
 

@@ -4,7 +4,7 @@ use super::driver::{Fault, Function, Stream};
 
 /// An address that is known by name only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub(super) enum Place {
     /// Nothing.
     Null,
     /// So many bytes into the arena.
@@ -25,7 +25,7 @@ pub enum Place {
 
 /// Where everything is.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Addresses {
+pub(super) struct Addresses {
     /// The arena's first byte.
     pub arena: u64,
     /// The weights' first byte.
@@ -44,7 +44,7 @@ pub struct Addresses {
 
 impl Addresses {
     /// The number that a place stands for.
-    pub const fn of(&self, place: Place) -> u64 {
+    pub(super) const fn of(&self, place: Place) -> u64 {
         match place {
             Place::Null => 0,
             Place::Arena(offset) => self.arena + offset as u64,
@@ -60,7 +60,7 @@ impl Addresses {
 
 /// A 32-bit argument.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Number {
+pub(super) enum Number {
     /// A whole number.
     Int(i32),
     /// A float.
@@ -89,7 +89,7 @@ impl From<i32> for Number {
 
 /// One kernel to be started.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Launch {
+pub(super) struct Launch {
     /// Its name.
     pub kernel: &'static str,
     /// Blocks.
@@ -106,7 +106,7 @@ pub struct Launch {
 
 impl Launch {
     /// One thread an item, 256 a block.
-    pub fn over(
+    pub(super) fn over(
         kernel: &'static str,
         items: usize,
         places: Vec<Place>,
@@ -118,7 +118,7 @@ impl Launch {
     }
 
     /// The bytes of its structure.
-    pub fn arguments(&self, addresses: &Addresses) -> Vec<u64> {
+    pub(super) fn arguments(&self, addresses: &Addresses) -> Vec<u64> {
         let bits = |number: &Number| match *number {
             Number::Int(value) => u64::from(value as u32),
             Number::Float(value) => u64::from(value.to_bits()),
@@ -130,7 +130,7 @@ impl Launch {
     }
 
     /// Puts it on a stream.
-    pub fn start(
+    pub(super) fn start(
         &self,
         stream: &Stream,
         function: Function,

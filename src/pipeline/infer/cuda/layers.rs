@@ -38,9 +38,12 @@ fn floats(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
+/// The greatest half.
+const MOST_HALF: f32 = 65_504.0;
+
 /// An activation as the kernels number them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Act {
+pub(super) struct Act {
     /// See `activate` in `kernels/common.cuh`.
     pub kind: i32,
     /// Its first parameter.
@@ -51,9 +54,9 @@ pub struct Act {
 
 impl Act {
     /// The number of an activation; what would leave the range of halves is kept in it.
-    pub fn new(activation: Activation, precision: Precision) -> Self {
+    pub(super) fn new(activation: Activation, precision: Precision) -> Self {
         let most = match precision {
-            Precision::Halves => 65_504.0,
+            Precision::Halves => MOST_HALF,
             Precision::Floats => f32::MAX,
         };
         let (kind, a, b) = match activation {
@@ -74,7 +77,7 @@ impl Act {
 
 /// What a convolution reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub(super) enum Source {
     /// The pictures, four channels a pixel.
     Pictures,
     /// A tensor.
@@ -83,7 +86,7 @@ pub enum Source {
 
 /// A convolution or matrix product in the kernels' form. Pairs are (rows, columns).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Conv {
+pub(super) struct Conv {
     /// What it is called.
     pub name: String,
     /// Reads this,
@@ -118,6 +121,8 @@ pub struct Conv {
     pub weights: usize,
     /// Where the biases are, floats.
     pub bias: Option<usize>,
+    /// Where they are as halves, zeros where there are none; for cuDNN.
+    pub half_bias: usize,
     /// What is applied last.
     pub act: Act,
     /// Whether one filter a channel: weights are `[kernel, channels]` then, and `groups` is 1.
@@ -126,12 +131,42 @@ pub struct Conv {
 
 impl Conv {
     /// Of how many channels the input has a multiple, as far as copies can make use of it.
-    pub fn vector(&self) -> usize {
+    pub(super) fn vector(&self) -> usize {
         [8, 4, 2].into_iter().find(|vector| self.channels.is_multiple_of(*vector)).unwrap_or(1)
     }
 
+    /// Whether it ends in `ReLU`.
+    pub(super) fn is_relu(&self) -> bool {
+        self.act.kind == 0 && self.act.a == 0.0 && self.act.b >= MOST_HALF
+    }
+
+    /// Whether it ends in no activation.
+    pub(super) fn is_linear(&self) -> bool {
+        self.act.kind == 0 && self.act.a <= -MOST_HALF && self.act.b >= MOST_HALF
+    }
+
+    /// All that its speed depends on.
+    pub(super) fn shape(&self) -> String {
+        format!(
+            "{:?} {:?} {:?} {:?} {:?} {:?} {} {} {} {} {:?} {} {}",
+            self.input,
+            self.size,
+            self.kernel,
+            self.stride,
+            self.dilation,
+            self.pad,
+            self.channels,
+            self.outputs,
+            self.groups,
+            self.pitch,
+            self.act,
+            self.residual.is_some(),
+            self.depthwise,
+        )
+    }
+
     /// As a matrix product, for n images.
-    pub fn product(&self, n: usize) -> Product {
+    pub(super) fn product(&self, n: usize) -> Product {
         Product {
             rows: n * self.size[0] * self.size[1],
             columns: self.outputs,
@@ -145,7 +180,7 @@ impl Conv {
 
 /// One operation.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Layer {
+pub(super) enum Layer {
     /// On the convolution kernels.
     Conv(Conv),
     /// On a kernel of its own: the node, and where its constants are (scale, shift).
@@ -154,7 +189,7 @@ pub enum Layer {
 
 /// How the pictures come in.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Input {
+pub(super) struct Input {
     /// Side of a picture.
     pub side: usize,
     /// Pixels of a row on the device; those past the side are zero.
@@ -169,7 +204,7 @@ pub struct Input {
 
 /// A graph ready for a device, weights apart.
 #[derive(Clone, Debug)]
-pub struct Model {
+pub(super) struct Model {
     /// What values are.
     pub precision: Precision,
     /// What to do, in order.
@@ -192,19 +227,19 @@ pub struct Model {
 
 impl Model {
     /// Where a tensor is, for n images.
-    pub fn place(&self, id: TensorId, n: usize) -> Place {
+    pub(super) fn place(&self, id: TensorId, n: usize) -> Place {
         let offset =
             self.offsets[id.0].expect("the plan has a place for what a node reads or writes");
         Place::Arena(offset * n * self.precision.bytes())
     }
 
     /// The last layer's output goes straight to the logits, as floats.
-    pub fn writes_logits(&self, layer: &Layer) -> bool {
+    pub(super) fn writes_logits(&self, layer: &Layer) -> bool {
         matches!(layer, Layer::Conv(conv) if conv.output == self.output && !conv.depthwise)
     }
 
     /// The largest batch whose tensors can be counted in 31 bits.
-    pub fn most_images(&self) -> usize {
+    pub(super) fn most_images(&self) -> usize {
         let pictures = self.input.side * self.input.width * self.input.channels;
         let largest = self.lens.iter().copied().max().unwrap_or(0).max(pictures).max(1);
         (i32::MAX as usize / largest).max(1)
@@ -212,7 +247,7 @@ impl Model {
 }
 
 /// Packs a graph for a device.
-pub fn build(graph: &Graph, spec: &InputSpec, precision: Precision) -> (Model, Vec<u8>) {
+pub(super) fn build(graph: &Graph, spec: &InputSpec, precision: Precision) -> (Model, Vec<u8>) {
     let mut packer = Packer { graph, precision, blob: Vec::new(), stem: stem(graph) };
     let input = Input {
         side: graph.side,
@@ -364,9 +399,20 @@ impl Packer<'_> {
             row: 0,
             weights: 0,
             bias: node.epilogue.bias.map(|bias| self.put_floats(bias)),
+            half_bias: self.half_bias(node, shape.outputs * shape.groups),
             act: Act::new(node.epilogue.activation, precision),
             depthwise: false,
         }
+    }
+
+    fn half_bias(&mut self, node: &Node, outputs: usize) -> usize {
+        if self.precision == Precision::Floats {
+            return 0;
+        }
+        let zeros = vec![0.0; outputs];
+        let bias = node.epilogue.bias.map_or(&zeros, |bias| &self.graph.weight(bias).data);
+        let bytes = self.precision.pack(bias);
+        self.put(&bytes)
     }
 
     /// Weights with each filter's row filled up to a multiple of eight values; the row's length and the place.

@@ -13,7 +13,7 @@ macro_rules! numbers {
 }
 
 /// The launch that brings the uploaded pictures into the device's form.
-pub fn normalise(model: &Model, n: usize) -> Launch {
+pub(super) fn normalise(model: &Model, n: usize) -> Launch {
     let input = &model.input;
     let pixels = n * input.side * input.width;
     let mut numbers = numbers![pixels, input.side, input.width, input.channels];
@@ -24,7 +24,7 @@ pub fn normalise(model: &Model, n: usize) -> Launch {
 }
 
 /// The launch that makes floats of the logits, where the last layer did not.
-pub fn logits(model: &Model, n: usize) -> Option<Launch> {
+pub(super) fn logits(model: &Model, n: usize) -> Option<Launch> {
     if model.layers.iter().any(|layer| model.writes_logits(layer)) {
         return None;
     }
@@ -34,7 +34,7 @@ pub fn logits(model: &Model, n: usize) -> Option<Launch> {
 }
 
 /// A layer's launches; `cut` is for convolutions on tensor cores.
-pub fn layer(model: &Model, layer: &Layer, n: usize, cut: Option<Cut>) -> Vec<Launch> {
+pub(super) fn layer(model: &Model, layer: &Layer, n: usize, cut: Option<Cut>) -> Vec<Launch> {
     match layer {
         Layer::Conv(conv) if conv.depthwise => vec![depthwise(model, conv, n)],
         Layer::Conv(conv) => vec![convolve(model, conv, n, cut, model.writes_logits(layer))],
@@ -50,7 +50,7 @@ fn source(model: &Model, conv: &Conv, n: usize) -> Place {
 }
 
 /// The places of a convolution: output, input, weights, bias, residual.
-pub fn operands(model: &Model, conv: &Conv, n: usize, floats: bool) -> [Place; 5] {
+pub(super) fn operands(model: &Model, conv: &Conv, n: usize, floats: bool) -> [Place; 5] {
     [
         if floats { Place::Logits } else { model.place(conv.output, n) },
         source(model, conv, n),
@@ -341,6 +341,6 @@ const fn by_eight(eight: &'static str, one: &'static str, inner: usize) -> (&'st
 }
 
 /// Whether a convolution runs on tensor cores.
-pub fn on_tensor_cores(model: &Model, conv: &Conv) -> bool {
+pub(super) fn on_tensor_cores(model: &Model, conv: &Conv) -> bool {
     model.precision == Precision::Halves && !conv.depthwise && conv.vector() > 1
 }

@@ -8,7 +8,7 @@ use crate::pipeline::slab::HostMemory;
 
 /// All pinned memory that was given out and lives.
 #[derive(Debug, Default)]
-pub struct Given(Mutex<BTreeMap<usize, usize>>);
+pub(super) struct Given(Mutex<BTreeMap<usize, usize>>);
 
 struct Piece {
     memory: Pinned,
@@ -17,7 +17,7 @@ struct Piece {
 
 impl Given {
     /// Gives out pinned memory.
-    pub fn give(self: &Arc<Self>, memory: Pinned) -> Box<dyn HostMemory> {
+    pub(super) fn give(self: &Arc<Self>, memory: Pinned) -> Box<dyn HostMemory> {
         self.add(memory.start() as usize, memory.bytes());
         Box::new(Piece { memory, given: Arc::clone(self) })
     }
@@ -31,7 +31,7 @@ impl Given {
     }
 
     /// Whether all of these bytes lie in a piece of it.
-    pub fn holds(&self, bytes: &[u8]) -> bool {
+    pub(super) fn holds(&self, bytes: &[u8]) -> bool {
         let first = bytes.as_ptr() as usize;
         let pieces = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = pieces.range(..=first).next_back();

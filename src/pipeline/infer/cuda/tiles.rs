@@ -4,7 +4,7 @@ use super::driver::Facts;
 
 /// One build of the kernel in `kernels/igemm.cu`.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Tile {
+pub(super) struct Tile {
     /// The kernel's name.
     pub kernel: &'static str,
     /// Rows: pixels of the output.
@@ -31,7 +31,7 @@ const fn tile(
 }
 
 /// As `kernels/igemm.cu` builds them. Saved measurements name them, so that the order may change.
-pub const TILES: [Tile; 11] = [
+pub(super) const TILES: [Tile; 11] = [
     tile("igemm_128x128", [128, 128, 64, 3], 256, 8),
     tile("igemm_256x64", [256, 64, 32, 4], 256, 8),
     tile("igemm_128x64", [128, 64, 64, 3], 256, 8),
@@ -46,13 +46,13 @@ pub const TILES: [Tile; 11] = [
 ];
 
 /// Tiles whose sum may be split: as many counters are there.
-pub const MOST_SPLIT_TILES: usize = 4096;
+pub(super) const MOST_SPLIT_TILES: usize = 4096;
 /// Bytes for the parts of split sums.
-pub const PARTIAL_BYTES: usize = 64 << 20;
+pub(super) const PARTIAL_BYTES: usize = 64 << 20;
 
 impl Tile {
     /// Shared memory of a block, bytes.
-    pub const fn shared(&self) -> usize {
+    pub(super) const fn shared(&self) -> usize {
         (self.rows + self.columns) * self.step * 2 * self.stages
     }
 
@@ -65,7 +65,7 @@ impl Tile {
 
 /// A matrix product to be cut into tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Product {
+pub(super) struct Product {
     /// Rows: pixels of all images.
     pub rows: usize,
     /// Columns a group: output channels.
@@ -82,7 +82,7 @@ pub struct Product {
 
 /// How a product is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub(super) struct Cut {
     /// Into which tiles.
     pub tile: &'static Tile,
     /// How many blocks share the sum of one tile.
@@ -91,12 +91,12 @@ pub struct Cut {
 
 impl Product {
     /// Tiles in all.
-    pub const fn tiles(&self, tile: &Tile) -> usize {
+    pub(super) const fn tiles(&self, tile: &Tile) -> usize {
         self.rows.div_ceil(tile.rows) * self.columns.div_ceil(tile.columns) * self.groups
     }
 
     /// Every cut that makes sense on the device, the most promising first.
-    pub fn cuts(&self, device: &Facts) -> Vec<Cut> {
+    pub(super) fn cuts(&self, device: &Facts) -> Vec<Cut> {
         let mut cuts: Vec<(f64, Cut)> = Vec::new();
         for tile in TILES.iter().filter(|tile| tile.vector == self.vector) {
             if tile.shared() + 1024 > device.shared_per_block {
