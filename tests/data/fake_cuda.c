@@ -3,7 +3,8 @@
  * lanes) runs where there is no GPU. Built by the tests with: cc -shared -fPIC -Wl,-soname,libcuda.so.1
  *
  * -DNO_DEVICE: a driver that starts and finds no device. -DOLD: one that serves CUDA 11.4. -DLACKING: without graphs.
- * FAKE_CUDA_MEMORY in the environment: MiB on the device. FAKE_CUDA_LAUNCHES: after so many kernels the device is lost.
+ * In the environment: FAKE_CUDA_KIB of memory on the device; FAKE_CUDA_LAUNCHES, after so many kernels in graphs the device is lost;
+ * FAKE_CUDA_CAPABILITY, its generation (8 otherwise).
  * Calls fail as a driver's would where an argument is out of bounds. */
 #define _GNU_SOURCE
 #include <math.h>
@@ -340,6 +341,7 @@ struct Event {
 };
 
 static long launches, left = -1;
+static int capability = 8;
 static size_t memory_left = (size_t)64 << 30;
 
 static void run(const struct Launch *l) {
@@ -415,8 +417,10 @@ Result cuInit(unsigned flags) {
 #endif
     table = malloc(65536 * sizeof *table);
     for (int i = 0; i < 65536; i++) table[i] = h2f(i);
-    const char *text = getenv("FAKE_CUDA_MEMORY");
-    if (text) memory_left = (size_t)atol(text) << 20;
+    const char *text = getenv("FAKE_CUDA_KIB");
+    if (text) memory_left = (size_t)atol(text) << 10;
+    text = getenv("FAKE_CUDA_CAPABILITY");
+    if (text) capability = atoi(text);
     text = getenv("FAKE_CUDA_LAUNCHES");
     if (text) left = atol(text);
     return OK;
@@ -454,8 +458,8 @@ Result cuMemGetInfo_v2(size_t *unused, size_t *total) { return *unused = *total 
 
 Result cuDeviceGetAttribute(int *value, int which, int device) {
     (void)device;
-    /* compute capability 8.0, an A100's shared memory and multiprocessors */
-    *value = which == 75 ? 8 : which == 76 ? 0 : which == 16 ? 108 : which == 97 ? 163 << 10 : which == 81 ? 164 << 10 : 0;
+    /* an A100's shared memory and multiprocessors */
+    *value = which == 75 ? capability : which == 76 ? 0 : which == 16 ? 108 : which == 97 ? 163 << 10 : which == 81 ? 164 << 10 : 0;
     return OK;
 }
 
@@ -501,6 +505,8 @@ Result cuStreamCreate(struct Stream **s, unsigned flags) {
 }
 Result cuStreamDestroy_v2(struct Stream *s) { return free(s), OK; }
 Result cuStreamSynchronize(struct Stream *s) { return (void)s, OK; }
+
+Result cuStreamWaitEvent(struct Stream *s, void *event, unsigned flags) { return (void)s, (void)event, (void)flags, OK; }
 
 Result cuStreamBeginCapture_v2(struct Stream *s, int mode) {
     (void)mode;

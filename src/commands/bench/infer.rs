@@ -113,6 +113,7 @@ fn options(args: &BenchInferArgs) -> ModelOptions {
     ModelOptions {
         model: own.then(|| args.model.clone()),
         size: args.size,
+        batch: args.batch.first().map(|&batch| batch as usize),
         ..ModelOptions::default()
     }
 }

@@ -37,6 +37,7 @@ pub(super) const FUNCTIONS: &[&str] = &[
     "cuStreamCreate",
     "cuStreamDestroy_v2",
     "cuStreamSynchronize",
+    "cuStreamWaitEvent",
     "cuStreamBeginCapture_v2",
     "cuStreamEndCapture",
     "cuEventCreate",
@@ -458,6 +459,15 @@ impl Stream {
         #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
         // SAFETY: as in `run`.
         unsafe { result::graph::upload(graph.exec, self.raw) }.map_err(failed("a graph"))
+    }
+
+    /// Lets what is put on the stream from now on wait until an event of another stream has come.
+    pub(super) fn after(&self, event: &Event) -> Result<(), Fault> {
+        let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
+        // SAFETY: both live; the driver keeps what it needs of the event.
+        unsafe { result::stream::wait_event(self.raw, event.raw, flags) }
+            .map_err(failed("an event"))
     }
 
     /// Notes in `event` when all that was put on the stream so far is done.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::busy::Account;
 use super::cudnn::{self, Cudnn, Operands};
-use super::driver::{Context, Facts, Fault, Function, Memory, Module, Stream};
+use super::driver::{Context, Event, Facts, Fault, Function, Memory, Module, Stream};
 use super::kernels;
 use super::lane::{Lane, Pictures};
 use super::launch::{Addresses, Launch, Place};
@@ -63,6 +63,8 @@ pub(super) struct Gpu {
     limit: AtomicUsize,
     lost: AtomicBool,
     account: Mutex<Account>,
+    /// When the batch is computed after which the next large one is to come.
+    turn: Mutex<Option<Arc<Event>>>,
 }
 
 #[derive(Debug, Default)]
@@ -114,6 +116,7 @@ impl Gpu {
             back: Condvar::new(),
             lost: AtomicBool::new(false),
             account: Mutex::default(),
+            turn: Mutex::default(),
         })
     }
 
@@ -156,6 +159,11 @@ impl Gpu {
     pub(super) fn under_way(&self) -> usize {
         let lanes = lock(&self.lanes);
         lanes.made - lanes.idle.len()
+    }
+
+    /// The last large batch's end, to be replaced by the next one's; nobody else takes a turn meanwhile.
+    pub(super) fn turn(&self) -> MutexGuard<'_, Option<Arc<Event>>> {
+        lock(&self.turn)
     }
 
     /// The account of what is done.

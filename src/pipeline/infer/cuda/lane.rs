@@ -9,6 +9,10 @@ use super::gpu::Gpu;
 use super::launch::Addresses;
 use super::tiles::{MOST_SPLIT_TILES, PARTIAL_BYTES};
 
+/// Batches of so many images and more fill a device, and are computed one after another: side by side they would all take
+/// longer, end at the same time, and leave the device without work while new ones are handed over.
+const IN_TURN: usize = 16;
+
 /// Pictures to be taken.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pictures<'a> {
@@ -171,11 +175,20 @@ impl Lane {
             copy
         };
         self.stream.record(&self.moments.started)?;
+        let whole_device = sizes.iter().any(|&(_, size)| size >= IN_TURN);
+        let mut turn = None;
         let mut done = 0;
         for (count, size) in sizes {
             let part = &from[done * picture..(done + count) * picture];
             self.stream.upload(part, &room.pictures)?;
             if done == 0 {
+                if whole_device {
+                    let before = gpu.turn();
+                    if let Some(computed) = before.as_deref() {
+                        self.stream.after(computed)?;
+                    }
+                    turn = Some(before);
+                }
                 self.stream.record(&self.moments.uploaded)?;
             }
             self.stream.run(&room.graphs[&size])?;
@@ -183,6 +196,9 @@ impl Lane {
             done += count;
             if done == images {
                 self.stream.record(&self.moments.computed)?;
+                if let Some(mut turn) = turn.take() {
+                    *turn = Some(Arc::clone(&self.moments.computed));
+                }
             }
             self.stream.download(&room.logits, &mut self.to, range)?;
         }
