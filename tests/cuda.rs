@@ -1,5 +1,7 @@
 //! The engine on GPUs where there is none: against a driver that the tests build, whose kernels are plain loops.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -103,7 +105,7 @@ fn models() -> Vec<PathBuf> {
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let taken = |file: &PathBuf| {
         let name = file.file_name().unwrap().to_str().unwrap();
-        name.ends_with(".onnx") && !name.starts_with("refused")
+        file.extension().is_some_and(|end| end == "onnx") && !name.starts_with("refused")
     };
     let mut models: Vec<_> = files.filter(taken).collect();
     models.sort();
@@ -120,9 +122,9 @@ fn every_operator_gives_what_the_cpu_gives() {
         let (halves, _) = logits("cuda", &[], &model, 3);
         let (floats, _) = logits("cuda", &[FLOATS], &model, 3);
         let name = model.file_stem().unwrap().to_str().unwrap();
-        assert!(off(&floats, &wanted) < 2e-5, "{name}, floats: {}", off(&floats, &wanted));
-        // It divides by means near 0.
-        let most = if name == "arithmetic_of_tensors" { 0.1 } else { 1e-2 };
+        // One divides by means near 0.
+        let (fine, most) = if name == "arithmetic_of_tensors" { (1e-3, 0.2) } else { (2e-5, 1e-2) };
+        assert!(off(&floats, &wanted) < fine, "{name}, floats: {}", off(&floats, &wanted));
         assert!(off(&halves, &wanted) < most, "{name}, halves: {}", off(&halves, &wanted));
     }
 }
@@ -140,9 +142,13 @@ fn a_batch_that_does_not_fit_runs_in_passes() {
 fn where_the_gpu_is_lost_the_cpu_goes_on_with_the_same_pictures() {
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ops/residual.onnx");
     let (wanted, _) = logits("cpu", &[], &model, 3);
-    for launches in ["200", "220", "500"] {
-        let (found, _) = logits("cuda", &[("FAKE_CUDA_LAUNCHES", launches)], &model, 3);
-        assert!(off(&found, &wanted) < 1e-2, "after {launches} launches");
+    // One batch is run before the pictures come.
+    let (halves, _) = logits("cuda", &[], &model, 3);
+    assert!(off(&halves, &wanted) > 1e-5, "fp16 is told from fp32");
+    for late in [None, Some(("FAKE_CUDA_LATE", "1"))] {
+        let environment: Vec<_> = late.into_iter().chain([("FAKE_CUDA_BATCHES", "1")]).collect();
+        let (found, _) = logits("cuda", &environment, &model, 3);
+        assert!(off(&found, &wanted) < 1e-5, "{environment:?}");
     }
 }
 

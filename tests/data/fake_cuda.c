@@ -3,8 +3,8 @@
  * lanes) runs where there is no GPU. Built by the tests with: cc -shared -fPIC -Wl,-soname,libcuda.so.1
  *
  * -DNO_DEVICE: a driver that starts and finds no device. -DOLD: one that serves CUDA 11.4. -DLACKING: without graphs.
- * In the environment: FAKE_CUDA_KIB of memory on the device; FAKE_CUDA_LAUNCHES, after so many kernels in graphs the device is lost;
- * FAKE_CUDA_CAPABILITY, its generation (8 otherwise).
+ * In the environment: FAKE_CUDA_KIB of memory on the device; FAKE_CUDA_BATCHES, after so many the device is lost when the next is started,
+ * or with FAKE_CUDA_LATE when it is waited for; FAKE_CUDA_CAPABILITY, its generation (8 otherwise).
  * Calls fail as a driver's would where an argument is out of bounds. */
 #define _GNU_SOURCE
 #include <math.h>
@@ -340,8 +340,8 @@ struct Event {
     double ms;
 };
 
-static long launches, left = -1;
-static int capability = 8;
+static long batches_left = -1;
+static int capability = 8, late, lost;
 static size_t memory_left = (size_t)64 << 30;
 
 static void run(const struct Launch *l) {
@@ -421,8 +421,9 @@ Result cuInit(unsigned flags) {
     if (text) memory_left = (size_t)atol(text) << 10;
     text = getenv("FAKE_CUDA_CAPABILITY");
     if (text) capability = atoi(text);
-    text = getenv("FAKE_CUDA_LAUNCHES");
-    if (text) left = atol(text);
+    text = getenv("FAKE_CUDA_BATCHES");
+    if (text) batches_left = atol(text);
+    late = getenv("FAKE_CUDA_LATE") != NULL;
     return OK;
 }
 
@@ -531,11 +532,11 @@ Result cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long 
 #endif
 
 Result cuGraphLaunch(struct Launch *graph, struct Stream *s) {
-    for (; graph; graph = graph->next) {
-        launches++;
-        if (left >= 0 && launches > left) return LOST;
-        put_on(s, graph);
-    }
+    /* A batch begins with its pictures. */
+    if (graph && graph->function && !strcmp(graph->function->name, "normalise") && batches_left >= 0 && batches_left-- == 0)
+        lost = 1;
+    if (lost) return late ? OK : LOST;
+    for (; graph; graph = graph->next) put_on(s, graph);
     return OK;
 }
 
@@ -557,7 +558,7 @@ Result cuEventCreate(struct Event **event, unsigned flags) {
     return OK;
 }
 Result cuEventDestroy_v2(struct Event *event) { return free(event), OK; }
-Result cuEventSynchronize(struct Event *event) { return (void)event, OK; }
+Result cuEventSynchronize(struct Event *event) { return (void)event, lost ? LOST : OK; }
 
 Result cuEventRecord(struct Event *event, struct Stream *s) {
     struct timespec now;
