@@ -6,7 +6,7 @@
 //! | [`device`] | whether there is a GPU, and if not, why |
 //! | `driver` | the driver behind safe types |
 //! | `kernels` | the kernels; their sources are in `kernels/` |
-//! | `layers` | a graph becomes packed weights and layers |
+//! | `layers`, `pack` | a graph becomes layers and packed weights |
 //! | `tiles` | how a convolution is cut into tiles |
 //! | `tuning` | which kernel is fastest for each convolution |
 //! | `cudnn` | cuDNN's fused convolution, where it is found |
@@ -15,6 +15,7 @@
 //! | `lane` | a stream with its memory: upload, graph, download |
 //! | `pinned` | memory for batches from which a device uploads by itself |
 //! | `busy` | how long the device computed |
+//! | `flight` | a batch under way, on a GPU or on the engine that takes over |
 //! | [`engine`] | the engine over all of them |
 //!
 //! **A batch.** Its pictures are bytes. They are written into pinned memory, from which
@@ -28,6 +29,7 @@ mod cudnn;
 pub mod device;
 mod driver;
 pub mod engine;
+mod flight;
 mod gpu;
 mod half;
 mod kernels;
@@ -36,6 +38,7 @@ mod launch;
 mod layers;
 pub mod libs;
 mod lower;
+mod pack;
 mod pinned;
 mod tiles;
 mod tuning;

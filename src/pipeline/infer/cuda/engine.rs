@@ -5,12 +5,13 @@ use std::sync::{Arc, OnceLock};
 use super::busy::Spent;
 use super::device::{Driver, NoCuda, contained, probe};
 use super::driver::{Facts, Fault, Pinned};
+use super::flight::Flight;
 use super::gpu::Gpu;
-use super::lane::{Lane, Pictures, rung};
+use super::lane::{Pictures, rung};
 use super::layers::Precision;
 use super::pinned::Given;
 use crate::pipeline::infer::graph::Graph;
-use crate::pipeline::infer::{Engine, EngineError, EngineInfo, InputSpec, Output, Pixels, Ticket};
+use crate::pipeline::infer::{Engine, EngineError, EngineInfo, InputSpec, Pixels, Ticket};
 use crate::pipeline::pixels::PixelFormat;
 use crate::pipeline::slab::HostMemory;
 use crate::probe::clock::Nanos;
@@ -58,15 +59,15 @@ pub struct CudaEngine {
     shared: Arc<Shared>,
 }
 
-struct Shared {
-    info: EngineInfo,
-    input: InputSpec,
-    names: Arc<[String]>,
-    probabilities: bool,
-    gpus: Vec<Gpu>,
-    given: Arc<Given>,
-    make_spare: Spare,
-    spare: OnceLock<Result<Arc<dyn Engine>, String>>,
+pub(super) struct Shared {
+    pub(super) info: EngineInfo,
+    pub(super) input: InputSpec,
+    pub(super) names: Arc<[String]>,
+    pub(super) probabilities: bool,
+    pub(super) gpus: Vec<Gpu>,
+    pub(super) given: Arc<Given>,
+    pub(super) make_spare: Spare,
+    pub(super) spare: OnceLock<Result<Arc<dyn Engine>, String>>,
 }
 
 impl CudaEngine {
@@ -190,9 +191,7 @@ impl Engine for CudaEngine {
                 self.shared.info.model
             )));
         }
-        let shared = Arc::clone(&self.shared);
-        let batch = Batch { shared, pixels, images };
-        Ok(Box::new(Flight { stage: batch.take_off(false), batch }))
+        Ok(Box::new(Flight::new(Arc::clone(&self.shared), pixels, images)))
     }
 
     /// Pinned memory, which is uploaded without a copy.
@@ -214,121 +213,8 @@ impl Engine for CudaEngine {
     }
 }
 
-struct Batch {
-    shared: Arc<Shared>,
-    /// Kept until the logits are there: another engine may have to start anew.
-    pixels: Pixels,
-    images: usize,
-}
-
-/// A batch under way.
-struct Flight {
-    batch: Batch,
-    stage: Stage,
-}
-
-enum Stage {
-    /// All lanes were under way.
-    Queued,
-    /// On a lane of this GPU.
-    OnDevice(usize, Box<Lane>),
-    /// No GPU is left.
-    Stranded,
-    /// The logits were fetched, or the lane was given up.
-    Landed,
-}
-
-impl Batch {
-    /// Puts it on the GPU with the fewest batches under way; where all lanes are, it waits for one if it may.
-    fn take_off(&self, may_wait: bool) -> Stage {
-        loop {
-            let live = self.shared.gpus.iter().enumerate().filter(|(_, gpu)| !gpu.is_lost());
-            let Some((index, gpu)) = live.min_by_key(|(_, gpu)| gpu.under_way()) else {
-                return Stage::Stranded;
-            };
-            match self.on(gpu, may_wait) {
-                Ok(Some(lane)) => return Stage::OnDevice(index, Box::new(lane)),
-                Ok(None) => return Stage::Queued,
-                Err(fault) => self.shared.lose(index, &fault),
-            }
-        }
-    }
-
-    fn on(&self, gpu: &Gpu, may_wait: bool) -> Result<Option<Lane>, Fault> {
-        gpu.bind()?;
-        let lane = if may_wait { Some(gpu.next_lane()?) } else { gpu.free_lane()? };
-        let Some(mut lane) = lane else { return Ok(None) };
-        let view = self.pixels.view();
-        let bytes = view.bytes().unwrap_or_default();
-        let used = &bytes[..self.images * self.shared.input.bytes()];
-        let pictures = Pictures { bytes: used, pinned: self.shared.given.holds(used) };
-        match gpu.enqueue(&mut lane, pictures, self.images) {
-            Ok(()) => Ok(Some(lane)),
-            Err(fault) => {
-                gpu.drop_lane(lane);
-                Err(fault)
-            }
-        }
-    }
-
-    /// Sleeps until the lane is done, and takes the logits and times.
-    fn land(&self, gpu: &Gpu, lane: &mut Lane) -> Result<Vec<f32>, Fault> {
-        gpu.bind()?;
-        lane.wait()?;
-        let logits = lane.logits(self.images * gpu.model().classes);
-        let moments = lane.take_moments()?;
-        gpu.account().add(self.images, &moments)?;
-        Ok(logits)
-    }
-
-    fn by_spare(&self) -> Result<Output, EngineError> {
-        let spare = self.shared.spare()?;
-        let pixels = in_form(&self.pixels, self.images, &self.shared.input, spare.input())?;
-        spare.submit(pixels, self.images)?.wait()
-    }
-}
-
-impl Ticket for Flight {
-    fn wait(mut self: Box<Self>) -> Result<Output, EngineError> {
-        loop {
-            match std::mem::replace(&mut self.stage, Stage::Landed) {
-                Stage::Queued => self.stage = self.batch.take_off(true),
-                Stage::OnDevice(index, mut lane) => {
-                    let gpu = &self.batch.shared.gpus[index];
-                    match self.batch.land(gpu, &mut lane) {
-                        Ok(logits) => {
-                            gpu.return_lane(*lane);
-                            return Ok(Output::Logits(logits));
-                        }
-                        Err(fault) => {
-                            gpu.drop_lane(*lane);
-                            self.batch.shared.lose(index, &fault);
-                            self.stage = self.batch.take_off(true);
-                        }
-                    }
-                }
-                Stage::Stranded | Stage::Landed => return self.batch.by_spare(),
-            }
-        }
-    }
-}
-
-impl Drop for Flight {
-    /// A ticket that nobody waited for gives its lane back all the same.
-    fn drop(&mut self) {
-        if let Stage::OnDevice(index, lane) = std::mem::replace(&mut self.stage, Stage::Landed) {
-            let gpu = &self.batch.shared.gpus[index];
-            if gpu.bind().and_then(|()| lane.wait()).is_ok() {
-                gpu.return_lane(*lane);
-            } else {
-                gpu.drop_lane(*lane);
-            }
-        }
-    }
-}
-
 impl Shared {
-    fn lose(&self, index: usize, fault: &Fault) {
+    pub(super) fn lose(&self, index: usize, fault: &Fault) {
         let gpu = &self.gpus[index];
         if gpu.lose() {
             let facts = gpu.facts();
@@ -340,7 +226,7 @@ impl Shared {
         }
     }
 
-    fn spare(&self) -> Result<&Arc<dyn Engine>, EngineError> {
+    pub(super) fn spare(&self) -> Result<&Arc<dyn Engine>, EngineError> {
         let made = self.spare.get_or_init(|| {
             let made = (self.make_spare)();
             match &made {
@@ -351,31 +237,4 @@ impl Shared {
         });
         made.as_ref().map_err(|why| EngineError(format!("no GPU is left, and {why}")))
     }
-}
-
-/// Pictures of bytes in the form that another engine wants.
-fn in_form(
-    pixels: &Pixels,
-    images: usize,
-    spec: &InputSpec,
-    wanted: &InputSpec,
-) -> Result<Pixels, EngineError> {
-    let bytes = pixels.view().bytes().unwrap_or_default();
-    let bytes = &bytes[..images * spec.bytes()];
-    let value = |at: usize| (f32::from(bytes[at]) - wanted.mean[at % 3]) / wanted.std[at % 3];
-    if (wanted.side, wanted.geometry) != (spec.side, spec.geometry) {
-        return Err(EngineError("the engine that takes over wants other pictures".into()));
-    }
-    let plane = spec.values() / 3;
-    Ok(match wanted.format {
-        PixelFormat::U8Nhwc => Arc::clone(pixels),
-        PixelFormat::F32Nhwc => Arc::new((0..bytes.len()).map(value).collect::<Vec<f32>>()),
-        PixelFormat::F32Nchw => {
-            let place = |at: usize| {
-                let (picture, rest) = (at / (3 * plane), at % (3 * plane));
-                picture * 3 * plane + rest % plane * 3 + rest / plane
-            };
-            Arc::new((0..bytes.len()).map(|at| value(place(at))).collect::<Vec<f32>>())
-        }
-    })
 }

@@ -1,18 +1,20 @@
 //! One device with a model on it.
 
+mod steps;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::busy::Account;
-use super::cudnn::{self, Cudnn, Operands};
+use super::cudnn::Cudnn;
 use super::driver::{Context, Event, Facts, Fault, Function, Memory, Module, Stream};
 use super::kernels;
 use super::lane::{Lane, Pictures};
-use super::launch::{Addresses, Launch, Place};
-use super::layers::{self, Layer, Model, Precision};
-use super::tiles::{Cut, PARTIAL_BYTES, TILES};
-use super::{lower, tuning};
+use super::launch::Launch;
+use super::layers::{Model, Precision};
+use super::tiles::{Cut, TILES};
+use super::{lower, pack};
 use crate::pipeline::infer::InputSpec;
 use crate::pipeline::infer::graph::Graph;
 
@@ -92,7 +94,7 @@ impl Gpu {
         let context = Context::new(facts.index)?;
         let suits = if facts.capability >= (8, 0) { Precision::Halves } else { Precision::Floats };
         let precision = precision.unwrap_or(suits);
-        let (model, blob) = layers::build(graph, spec, precision);
+        let (model, blob) = pack::build(graph, spec, precision);
         let texts: &[&str] = match precision {
             Precision::Halves => &[kernels::HALVES, kernels::IGEMM],
             Precision::Floats => &[kernels::FLOATS],
@@ -247,153 +249,6 @@ impl Gpu {
                     );
                 }
                 result => return result,
-            }
-        }
-    }
-
-    /// Uses cuDNN, if it is found; else says why not.
-    pub(super) fn add_cudnn(&mut self) -> Result<(), String> {
-        if self.model.precision == Precision::Halves {
-            self.cudnn = Some(Cudnn::open(&self.context)?);
-        }
-        Ok(())
-    }
-
-    /// cuDNN, where it is used.
-    pub(super) const fn cudnn(&self) -> Option<&Cudnn> {
-        self.cudnn.as_ref()
-    }
-
-    /// Finds out how each layer is computed fastest for batches of that size: from what was measured before by a driver of
-    /// that version, or by measuring. `tell` is told where that takes a while.
-    ///
-    /// # Errors
-    /// Where the device fails or has no memory for such a batch.
-    pub(super) fn tune(&self, driver: i32, size: usize, tell: &dyn Fn(&str)) -> Result<(), Fault> {
-        let file = tuning::place(self, driver, size);
-        let before = file.as_ref().and_then(|file| tuning::read(self, file, size));
-        let choices = if let Some(choices) = before {
-            choices
-        } else {
-            tell(&format!("measuring kernels for batches of {size} on {} …", self.facts.name));
-            let mut lane = self.next_lane()?;
-            let measured =
-                lane.reserve(self, size).and_then(|()| tuning::measure(self, &lane, size));
-            match measured {
-                Ok(_) => self.return_lane(lane),
-                Err(_) => self.drop_lane(lane),
-            }
-            let choices = measured?;
-            if let Some(file) = file {
-                tuning::write(&file, &choices);
-            }
-            choices
-        };
-        lock(&self.measured).insert(size, choices.into());
-        Ok(())
-    }
-
-    /// How each layer is computed for batches of that size.
-    fn choices(&self, size: usize) -> Vec<Choice> {
-        let measured = lock(&self.measured);
-        match measured.get(&size) {
-            Some(choices) => choices.to_vec(),
-            None => tuning::transfer(&measured, self.guesses(size), size),
-        }
-    }
-
-    /// What promises to be fastest without having been measured, layer by layer.
-    pub(super) fn guesses(&self, size: usize) -> Vec<Choice> {
-        self.model.layers.iter().map(|layer| self.guess(layer, size)).collect()
-    }
-
-    fn guess(&self, layer: &Layer, size: usize) -> Choice {
-        match layer {
-            Layer::Conv(conv) if lower::on_tensor_cores(&self.model, conv) => {
-                let cuts = conv.product(size).cuts(&self.facts);
-                cuts.first().map_or(Choice::Plain, |&cut| Choice::Cut(cut))
-            }
-            _ => Choice::Plain,
-        }
-    }
-
-    /// Whether a layer can be computed so.
-    pub(super) fn may(&self, index: usize, choice: Choice, size: usize) -> bool {
-        let Layer::Conv(conv) = &self.model.layers[index] else { return choice == Choice::Plain };
-        match choice {
-            Choice::Plain => self.guess(&self.model.layers[index], size) == Choice::Plain,
-            Choice::Cut(cut) => {
-                lower::on_tensor_cores(&self.model, conv)
-                    && conv.product(size).cuts(&self.facts).contains(&cut)
-            }
-            Choice::Cudnn => self.cudnn.is_some() && cudnn::can(conv),
-        }
-    }
-
-    /// What a batch of that size is, step by step.
-    pub(super) fn steps(&self, size: usize) -> Vec<Step> {
-        let mut steps = vec![Step::Launch(lower::normalise(&self.model, size))];
-        for (index, choice) in self.choices(size).into_iter().enumerate() {
-            steps.extend(self.layer_steps(index, choice, size));
-        }
-        steps.extend(lower::logits(&self.model, size).map(Step::Launch));
-        steps
-    }
-
-    /// One layer, step by step.
-    pub(super) fn layer_steps(&self, index: usize, choice: Choice, size: usize) -> Vec<Step> {
-        let layer = &self.model.layers[index];
-        let cut = match choice {
-            Choice::Cudnn => return vec![Step::Cudnn { layer: index, images: size }],
-            Choice::Plain => None,
-            Choice::Cut(cut) => Some(cut),
-        };
-        lower::layer(&self.model, layer, size, cut).into_iter().map(Step::Launch).collect()
-    }
-
-    /// What must be done once before `steps` can be recorded: cuDNN loads its kernels when first called.
-    pub(super) fn before_capture(
-        &self,
-        steps: &[Step],
-        stream: &Stream,
-        addresses: &Addresses,
-    ) -> Result<(), Fault> {
-        let others = steps.iter().filter(|step| matches!(step, Step::Cudnn { .. }));
-        others.into_iter().try_for_each(|step| self.start(step, stream, addresses))
-    }
-
-    /// Puts a step on a stream.
-    pub(super) fn start(
-        &self,
-        step: &Step,
-        stream: &Stream,
-        addresses: &Addresses,
-    ) -> Result<(), Fault> {
-        match step {
-            Step::Launch(launch) => {
-                let function = self.functions.get(launch.kernel).ok_or(Fault::Failed {
-                    what: "a kernel is missing",
-                    why: launch.kernel.to_owned(),
-                })?;
-                launch.start(stream, *function, addresses)
-            }
-            Step::Cudnn { layer, images } => {
-                let (Layer::Conv(conv), Some(cudnn)) = (&self.model.layers[*layer], &self.cudnn)
-                else {
-                    unreachable!("chosen for convolutions, where cuDNN is used");
-                };
-                let places = lower::operands(&self.model, conv, *images, false);
-                let [y, x, w, _, z] = places.map(|place| addresses.of(place));
-                let operands = Operands {
-                    y,
-                    x,
-                    w,
-                    bias: addresses.of(Place::Weights(conv.half_bias)),
-                    z,
-                    workspace: addresses.partial,
-                    workspace_bytes: PARTIAL_BYTES,
-                };
-                cudnn.start(stream, conv, *images, &operands)
             }
         }
     }

@@ -344,3 +344,90 @@ const fn by_eight(eight: &'static str, one: &'static str, inner: usize) -> (&'st
 pub(super) fn on_tensor_cores(model: &Model, conv: &Conv) -> bool {
     model.precision == Precision::Halves && !conv.depthwise && conv.vector() > 1
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipeline::infer::builtin;
+    use crate::pipeline::infer::cuda::launch::Addresses;
+    use crate::pipeline::infer::cuda::tiles::tests::h200;
+    use crate::pipeline::infer::cuda::{kernels, pack};
+    use crate::pipeline::infer::graph::{Graph, load_bytes, load_file};
+    use std::collections::{BTreeMap, BTreeSet};
+
+    fn graphs() -> Vec<Graph> {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/ops");
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let mut graphs: Vec<_> = files.filter_map(|file| load_file(&file, None).ok()).collect();
+        assert!(graphs.len() >= 30);
+        graphs.push(load_bytes(builtin::MODEL, None).unwrap());
+        graphs
+    }
+
+    /// Bytes of each kernel's parameter, from the PTX.
+    fn parameters(texts: &[&str]) -> BTreeMap<String, usize> {
+        let of = |line: &str| {
+            let (name, rest) = line.split_once("_param_0[")?;
+            let name = name.rsplit([' ', '\t']).next()?;
+            Some((name.to_owned(), rest.split(']').next()?.parse().ok()?))
+        };
+        texts.iter().flat_map(|text| text.lines().filter_map(of)).collect()
+    }
+
+    #[test]
+    fn launches_fill_the_structures_that_the_kernels_take() {
+        let mut seen = BTreeSet::new();
+        for precision in [Precision::Halves, Precision::Floats] {
+            let sizes = match precision {
+                Precision::Halves => parameters(&[kernels::HALVES, kernels::IGEMM]),
+                Precision::Floats => parameters(&[kernels::FLOATS]),
+            };
+            for graph in graphs() {
+                let (model, blob) = pack::build(&graph, &builtin::INPUT, precision);
+                let cuts = |layer: &Layer| match layer {
+                    Layer::Conv(conv) if on_tensor_cores(&model, conv) => {
+                        conv.product(3).cuts(&h200()).first().copied()
+                    }
+                    _ => None,
+                };
+                let of = |one: &Layer| layer(&model, one, 3, cuts(one));
+                let launches = model.layers.iter().flat_map(of);
+                for launch in launches.chain([normalise(&model, 3)]).chain(logits(&model, 3)) {
+                    let bytes = launch.arguments(&Addresses::default()).len() * 8;
+                    assert_eq!(bytes, sizes[launch.kernel], "{}", launch.kernel);
+                    assert!(launch.grid.iter().all(|&blocks| blocks > 0), "{}", launch.kernel);
+                    for place in &launch.places {
+                        match *place {
+                            Place::Weights(at) => {
+                                assert!(at < blob.len() && at.is_multiple_of(256))
+                            }
+                            Place::Arena(at) => {
+                                assert!(at < 3 * model.arena * precision.bytes());
+                                assert!(at.is_multiple_of(16), "kernels read 16 bytes at once");
+                            }
+                            _ => {}
+                        }
+                    }
+                    seen.insert(launch.kernel);
+                }
+            }
+        }
+        for kernel in
+            ["sgemm", "depthwise_3_1", "depthwise_1", "pool_1", "mean_8", "lrn", "transpose"]
+        {
+            assert!(seen.contains(kernel), "{kernel} was not tried");
+        }
+    }
+
+    #[test]
+    fn a_stem_of_even_steps_reads_pairs_of_pixels() {
+        let graph = load_bytes(builtin::MODEL, None).unwrap();
+        let (model, _) = pack::build(&graph, &builtin::INPUT, Precision::Halves);
+        let Layer::Conv(stem) = &model.layers[0] else { panic!("it begins with a convolution") };
+        assert_eq!((stem.source, stem.channels, stem.vector()), (Source::Pictures, 8, 8));
+        assert_eq!((stem.input, stem.kernel, stem.stride), ([224, 112], [3, 2], [2, 1]));
+        let (model, _) = pack::build(&graph, &builtin::INPUT, Precision::Floats);
+        let Layer::Conv(stem) = &model.layers[0] else { panic!("it begins with a convolution") };
+        assert_eq!((stem.channels, stem.input, stem.kernel), (4, [224, 224], [3, 3]));
+    }
+}
