@@ -36,13 +36,13 @@ Exit codes:
   3  some inputs failed (with --once, in classify and in bench)";
 
 // Help is plain text; backticks, which belong into a doc comment, would be printed.
-const ENGINE_HELP: &str =
-    "The engine that infers: cpu, rten, null[:FORMAT] (drops each batch) or emulated:IMG_S[:MS]";
+const ENGINE_HELP: &str = "The engine that infers: auto, cpu, rten, cuda[:N|:all], null[:FORMAT] (drops each batch) or emulated:IMG_S[:MS]";
 const ENGINE_LONG_HELP: &str = "\
-The engine that infers: cpu, rten, null[:FORMAT] (drops each batch) or emulated:IMG_S[:MS]
+The engine that infers: auto, cpu, rten, cuda[:N|:all], null[:FORMAT] (drops each batch) or emulated:IMG_S[:MS]
 
 cpu is an engine of our own; a model with an operator that it lacks runs on rten, another engine on the CPU, with a \
-notice. rten runs any model there.
+notice. rten runs any model there. cuda is an NVIDIA GPU: the first one, number N, or all of them, with nothing \
+installed but the driver (525 or later). auto is cuda where that works, and cpu where it does not, with the reason.
 
 The null engine takes pictures in the form that a real one would want: f32 (planes, normalised; the \
 default), f32-nhwc (pixels, normalised) or u8 (bytes as they are, for engines that normalise on the GPU), \
@@ -172,8 +172,8 @@ pub struct RunArgs {
     /// Settings of the engine and its model.
     #[command(flatten)]
     pub model: ModelArgs,
-    /// The engine: `cpu`, `rten`, `null[:FORMAT]` or `emulated:IMG_S[:MS]`.
-    #[arg(long, value_name = "ENGINE", value_parser = parse_engine, help = ENGINE_HELP, long_help = ENGINE_LONG_HELP, help_heading = "Engine")]
+    /// The engine: `auto`, `cpu`, `rten`, `cuda[:N|:all]`, `null[:FORMAT]` or `emulated:IMG_S[:MS]`.
+    #[arg(long, visible_alias = "device", value_name = "ENGINE", value_parser = parse_engine, help = ENGINE_HELP, long_help = ENGINE_LONG_HELP, help_heading = "Engine")]
     pub engine: Option<EngineChoice>,
 
     /// Knobs at the start.
@@ -271,6 +271,9 @@ pub struct ClassifyArgs {
     /// Decode JPEGs in full, then resize them, where they are else decoded no larger than needed
     #[arg(long)]
     pub full_decode: bool,
+    /// The engine: auto, cpu, rten or cuda[:N|:all] [default: cpu]
+    #[arg(long, visible_alias = "device", value_name = "ENGINE", value_parser = parse_engine, help_heading = "Engine")]
+    pub engine: Option<EngineChoice>,
     /// The model and what it wants of each picture.
     #[command(flatten)]
     pub model: ModelArgs,

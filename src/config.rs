@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::cli::{ClassifyArgs, ColorChoice, LogLevel, ModelArgs, RunArgs, Setting, Sink};
-use crate::pipeline::infer::{EngineChoice, ModelOptions};
+use crate::pipeline::infer::model::GPU_BATCH;
+use crate::pipeline::infer::{EngineChoice, EngineInfo, ModelOptions};
 use crate::pipeline::knobs::{KnobError, KnobId, KnobValue, KnobValues, nearest};
 use crate::pipeline::source::{DEFAULT_COUNT, DEFAULT_SEED, Source, SourceError};
 use file::FileSettings;
@@ -45,6 +46,8 @@ pub struct RunConfig {
     pub model: ModelOptions,
     /// The knobs at the start.
     pub knobs: KnobValues,
+    /// The knobs that a person set; the others are defaults, which may follow the engine.
+    pub set: Vec<KnobId>,
     /// Samples a second.
     pub sample_hz: f64,
     /// Threads, queues and locks are measured.
@@ -145,12 +148,15 @@ impl RunConfig {
     /// Flags before the file before defaults.
     fn merge(args: RunArgs, file: FileSettings, cores: usize) -> Result<Self, ConfigError> {
         let mut knobs = KnobValues::defaults(cores);
+        let mut set = Vec::new();
         for setting in file.knobs.iter().chain(&args.knobs.set) {
             knobs.set(setting.id, setting.value);
+            set.push(setting.id);
         }
         for (flag, setting) in args.knobs.short() {
             refuse_twice(flag, setting, &args.knobs.set)?;
             knobs.set(setting.id, setting.value);
+            set.push(setting.id);
         }
         let engine = args.engine.or(file.engine).unwrap_or_default();
         if !engine.runs_models() && args.model.model.is_some() {
@@ -177,8 +183,17 @@ impl RunConfig {
             json: args.json,
             output: to_file(args.output)?,
             engine,
-            model: model_options(args.model, file.model)?,
+            model: ModelOptions {
+                batch: match knobs.get(KnobId::InferBatch) {
+                    KnobValue::Int(images) if set.contains(&KnobId::InferBatch) => {
+                        Some(images as usize)
+                    }
+                    _ => None,
+                },
+                ..model_options(args.model, file.model)?
+            },
             knobs,
+            set,
             probes: !args.no_probes,
             sample_hz: args.sample_hz.or(file.sample_hz).unwrap_or(DEFAULT_SAMPLE_HZ),
             fps: args.fps.or(file.fps).unwrap_or(DEFAULT_FPS),
@@ -189,6 +204,18 @@ impl RunConfig {
             log_level: args.log_level.unwrap_or_default(),
             config_file: None,
         })
+    }
+
+    /// Lets the knobs that nobody set follow the engine: a GPU wants large batches, and two or three under way.
+    pub fn follow(&mut self, engine: &EngineInfo) {
+        if engine.kind != "cuda" {
+            return;
+        }
+        for (id, value) in [(KnobId::InferBatch, GPU_BATCH as u64), (KnobId::InferThreads, 3)] {
+            if !self.set.contains(&id) {
+                self.knobs.set(id, KnobValue::Int(value));
+            }
+        }
     }
 
     /// Refuses what each setting allows and all together do not.
@@ -253,6 +280,7 @@ fn model_options(flags: ModelArgs, file: ModelArgs) -> Result<ModelOptions, Conf
             framing => framing,
         },
         preprocessor: flags.preprocessor.or(file.preprocessor),
+        batch: None,
     })
 }
 

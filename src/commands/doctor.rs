@@ -4,8 +4,6 @@ mod capture;
 mod cores;
 mod cpu;
 mod gpu;
-mod libraries;
-mod loader;
 mod measuring;
 mod terminal;
 

@@ -37,6 +37,7 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
     setup::try_json(&config)?;
     let source = setup::source(&config)?;
     let engine = setup::engine(config.engine, &config.model)?;
+    config.follow(engine.info());
     let dashboard = choose_dashboard(&mut config);
     let registry = if config.probes { Registry::default() } else { Registry::bare() };
     let registry = Arc::new(registry);

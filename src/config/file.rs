@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(
             error("[run]\nengine = 'nul'"),
             "/c/p.toml:2: `nul` is no value for run.engine: no engine is named `nul` (did you mean \
-             `null`?); engines: cpu, rten, null[:u8], emulated:IMG_S[:MS] (as in emulated:2000:5)"
+             `null`?); engines: auto, cpu, rten, cuda[:N|:all], null[:u8], emulated:IMG_S[:MS] (as in emulated:2000:5)"
         );
         assert!(error("a = 1\nb = [").starts_with("/c/p.toml:2: no TOML: "));
         assert!(error("run = 3").starts_with("/c/p.toml:1: no setting is named `run`"));

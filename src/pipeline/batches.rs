@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::infer::InputSpec;
+use super::infer::{Engine, InputSpec};
 use super::item::Item;
 use super::pixels::PixelsMut;
 use super::slab::{Filling, Full, Slot};
@@ -48,10 +48,22 @@ pub struct Batches {
     room: Condvar,
     /// What a picture looks like.
     input: InputSpec,
+    /// Whose memory pictures are put in, where it has some to give.
+    giver: Giver,
     /// Whether ready batches are being taken again: loading may rest.
     replaying: AtomicBool,
     /// Size of the batch that was taken last.
     last_size: AtomicU64,
+}
+
+#[derive(Default)]
+struct Giver(Option<Arc<dyn Engine>>);
+
+impl std::fmt::Debug for Giver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = self.0.as_ref().map(|engine| engine.info().name.as_str());
+        f.debug_tuple("Giver").field(&name).finish()
+    }
 }
 
 #[derive(Debug)]
@@ -134,9 +146,23 @@ impl Batches {
             ready: Condvar::default(),
             room: Condvar::default(),
             input: *input,
+            giver: Giver::default(),
             replaying: AtomicBool::new(false),
             last_size: AtomicU64::new(size as u64),
         }
+    }
+
+    /// Puts pictures in memory that the engine gives, where it has some to give.
+    #[must_use]
+    pub fn in_memory_of(mut self, engine: Arc<dyn Engine>) -> Self {
+        self.giver = Giver(Some(engine));
+        self
+    }
+
+    fn new_filling(&self, size: usize) -> Option<Filling> {
+        let Giver(engine) = &self.giver;
+        let give = |bytes| engine.as_ref().and_then(|engine| engine.host_memory(bytes));
+        Filling::new_in(size, &self.input, give)
     }
 
     /// Reserves a slot, waiting for one.
@@ -160,7 +186,7 @@ impl Batches {
                 let spare = inner.spare.pop();
                 drop(inner);
                 // Fresh memory can take a while: not under the lock.
-                let filling = spare.or_else(|| Filling::new(size, &self.input));
+                let filling = spare.or_else(|| self.new_filling(size));
                 inner = self.inner.lock();
                 inner.making -= 1;
                 let filling = filling.ok_or(NoSlot::NoMemory { images: size })?;

@@ -15,6 +15,7 @@
 pub mod builtin;
 pub mod choice;
 pub mod cpu;
+pub mod cuda;
 pub mod emulated;
 pub mod geometry;
 pub mod graph;
@@ -37,6 +38,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use super::pixels::{Pictures, PixelFormat};
+use super::slab::HostMemory;
 use crate::probe::clock::Nanos;
 
 /// The inference engine of a run.
@@ -158,6 +160,12 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// Where the batch cannot be taken.
     fn submit(&self, pixels: Pixels, images: usize) -> Result<Box<dyn Ticket>, EngineError>;
+
+    /// Memory for a batch of so many bytes from which the engine takes pictures with less effort than from any other;
+    /// `None` where it has none to give.
+    fn host_memory(&self, _bytes: usize) -> Option<Box<dyn HostMemory>> {
+        None
+    }
 
     /// Whether [`Output::Logits`] already are probabilities (the model ends in a softmax), so that
     /// none must be applied.

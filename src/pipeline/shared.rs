@@ -144,7 +144,8 @@ impl Shared {
             count(KnobId::QueueBatches),
             count(KnobId::InferBatch),
             live.millis(KnobId::InferMaxDelay),
-        );
+        )
+        .in_memory_of(Arc::clone(&engine));
         let shared = Self {
             loaded: Queue::new(registry, "loaded", count(KnobId::QueueLoaded)),
             batches,

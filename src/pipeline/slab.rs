@@ -2,7 +2,7 @@
 //! a lock and without a copy.
 //!
 //! [`Filling`] hands out each [`Slot`] once; when all are back it becomes [`Full`], which can only be
-//! read. A device's pinned memory will take the place of the allocation, and has no safe interface.
+//! read. An engine may give the memory ([`HostMemory`]): a device copies from pinned memory by itself.
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
@@ -17,9 +17,38 @@ struct Line(#[expect(dead_code, reason = "it is read through pointers")] [u8; LI
 
 const LINE: usize = 64;
 
+/// Memory for a batch that an engine gives.
+///
+/// # Safety
+/// `start` is the same each time, aligned to 64 bytes, and `bytes` bytes from there on are zeroed or written, belong to this
+/// value alone and live as long as it does.
+#[expect(unsafe_code, reason = "what `start` promises cannot be checked")]
+pub unsafe trait HostMemory: Send + Sync {
+    /// The first byte.
+    fn start(&self) -> *mut u8;
+
+    /// How many there are.
+    fn bytes(&self) -> usize;
+}
+
+/// Where a batch lies.
+enum Memory {
+    Own(Box<[UnsafeCell<Line>]>),
+    Given(Box<dyn HostMemory>),
+}
+
+impl Memory {
+    fn start(&self) -> *mut u8 {
+        match self {
+            Self::Own(lines) => UnsafeCell::raw_get(lines.as_ptr()).cast::<u8>(),
+            Self::Given(memory) => memory.start(),
+        }
+    }
+}
+
 /// The allocation: `slots` pictures of `picture` bytes each, one after another.
 struct Buffer {
-    lines: Box<[UnsafeCell<Line>]>,
+    memory: Memory,
     slots: usize,
     picture: usize,
     format: PixelFormat,
@@ -40,7 +69,7 @@ impl Buffer {
     /// The first byte of a picture, and of the allocation for picture 0.
     fn start(&self, index: usize) -> *mut u8 {
         assert!(index < self.slots, "slot {index} of {}", self.slots);
-        UnsafeCell::raw_get(self.lines.as_ptr()).cast::<u8>().wrapping_add(index * self.picture)
+        self.memory.start().wrapping_add(index * self.picture)
     }
 }
 
@@ -71,15 +100,30 @@ impl Filling {
     /// A zeroed buffer of `slots` pictures (at least one) as `input` has them; `None` where there is no
     /// memory for it.
     pub fn new(slots: usize, input: &InputSpec) -> Option<Self> {
+        Self::new_in(slots, input, |_| None)
+    }
+
+    /// As [`Filling::new`], in memory that `give` gives for so many bytes, if it does.
+    pub fn new_in(
+        slots: usize,
+        input: &InputSpec,
+        give: impl FnOnce(usize) -> Option<Box<dyn HostMemory>>,
+    ) -> Option<Self> {
         let slots = slots.max(1);
         let picture = input.bytes();
         // One line at least: an empty allocation has no address.
         let lines = slots.checked_mul(picture)?.div_ceil(LINE).max(1);
+        let format = input.format;
+        let given = give(lines * LINE).filter(|memory| memory.bytes() >= lines * LINE);
+        if let Some(memory) = given {
+            let memory = Memory::Given(memory);
+            return Some(Self::of(Arc::new(Buffer { memory, slots, picture, format })));
+        }
         let mut cells = Vec::new();
         cells.try_reserve_exact(lines).ok()?;
         cells.resize_with(lines, || UnsafeCell::new(Line([0; LINE])));
-        let format = input.format;
-        Some(Self::of(Arc::new(Buffer { lines: cells.into(), slots, picture, format })))
+        let memory = Memory::Own(cells.into());
+        Some(Self::of(Arc::new(Buffer { memory, slots, picture, format })))
     }
 
     fn of(buffer: Arc<Buffer>) -> Self {
@@ -262,7 +306,11 @@ mod tests {
 
     #[test]
     fn bytes_take_a_quarter_of_the_memory() {
-        let bytes = |format| Filling::new(16, &spec(64, format)).unwrap().buffer.lines.len() * LINE;
+        let bytes = |format| {
+            let filling = Filling::new(16, &spec(64, format)).unwrap();
+            let Memory::Own(lines) = &filling.buffer.memory else { panic!("nobody gave any") };
+            lines.len() * LINE
+        };
         assert_eq!(bytes(PixelFormat::F32Nchw), 16 * 64 * 64 * 3 * 4);
         assert_eq!(bytes(PixelFormat::U8Nhwc), 16 * 64 * 64 * 3);
     }

@@ -12,8 +12,10 @@ use crate::commands::run::setup::tell;
 use crate::commands::{Exit, Failure};
 use crate::pipeline::infer::graph::{Graph, Node, Op};
 use crate::pipeline::infer::{
-    Engine, EngineChoice, EngineInfo, ModelOptions, Output, Pixels, build_cpu, build_for_threads,
+    Engine, EngineChoice, EngineInfo, InputSpec, ModelOptions, Output, Pixels, build_cpu,
+    build_for_threads,
 };
+use crate::pipeline::pixels::PixelFormat;
 use crate::probe::os::process_cpu;
 
 /// Batches before any is counted.
@@ -111,6 +113,7 @@ fn options(args: &BenchInferArgs) -> ModelOptions {
     ModelOptions {
         model: own.then(|| args.model.clone()),
         size: args.size,
+        batch: args.batch.first().map(|&batch| batch as usize),
         ..ModelOptions::default()
     }
 }
@@ -123,6 +126,24 @@ fn noise(values: usize) -> Vec<f32> {
         (state >> 8) as f32 / (1 << 23) as f32 - 1.0
     };
     (0..values).map(|_| next()).collect()
+}
+
+/// Normalised planes in the form that an engine wants. Bytes are the nearest ones, so that planes made of bytes give
+/// these again.
+fn in_form(planes: Vec<f32>, input: &InputSpec) -> Pixels {
+    let plane = input.values() / 3;
+    let value = |at: usize| {
+        let (picture, rest) = (at / (3 * plane), at % (3 * plane));
+        planes[picture * 3 * plane + rest % 3 * plane + rest / 3]
+    };
+    match input.format {
+        PixelFormat::F32Nchw => Arc::new(planes),
+        PixelFormat::F32Nhwc => Arc::new((0..planes.len()).map(value).collect::<Vec<f32>>()),
+        PixelFormat::U8Nhwc => {
+            let byte = |at: usize| value(at).mul_add(input.std[at % 3], input.mean[at % 3]).round();
+            Arc::new((0..planes.len()).map(|at| byte(at) as u8).collect::<Vec<u8>>())
+        }
+    }
 }
 
 fn infer(engine: &dyn Engine, pixels: &Pixels, images: usize) -> Result<Vec<f32>, Failure> {
@@ -142,7 +163,7 @@ fn measure(
     threads: usize,
     time: Duration,
 ) -> Result<Run, Failure> {
-    let pixels: Pixels = Arc::new(noise(batch * engine.input().values()));
+    let pixels: Pixels = in_form(noise(batch * engine.input().values()), engine.input());
     for _ in 0..WARM_UP {
         infer(engine, &pixels, batch)?;
     }
@@ -192,7 +213,7 @@ fn dump(
         )));
     }
     let images = values.len() / each;
-    let pixels: Pixels = Arc::new(values);
+    let pixels = in_form(values, engine.input());
     let found = infer(&*engine, &pixels, images)?;
     let bytes: Vec<u8> = found.iter().flat_map(|value| value.to_le_bytes()).collect();
     std::fs::write(logits, bytes)
@@ -215,7 +236,7 @@ fn layers(args: &BenchInferArgs, options: &ModelOptions) -> Result<Vec<Layer>, F
     let mut layers = Vec::new();
     for &batch in &args.batch {
         let batch = batch as usize;
-        let pixels: Pixels = Arc::new(noise(batch * engine.input().values()));
+        let pixels: Pixels = in_form(noise(batch * engine.input().values()), engine.input());
         let pass = || {
             engine
                 .profile(Arc::clone(&pixels), batch)

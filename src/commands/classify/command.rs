@@ -9,7 +9,7 @@ use crate::commands::{Exit, Failure};
 use crate::config::{DEFAULT_MAX_PIXELS, classify_model};
 use crate::pipeline::decode::Prediction;
 use crate::pipeline::failure::ImageError;
-use crate::pipeline::infer::{Engine, EngineChoice};
+use crate::pipeline::infer::Engine;
 use crate::pipeline::preprocess::Options;
 use crate::pipeline::source::Source;
 
@@ -24,7 +24,7 @@ pub fn run(args: &ClassifyArgs) -> Result<Exit, Failure> {
     let model = classify_model(args)?;
     let source = Source::from_paths(&args.images, &[])?;
     setup::tell(source.notices());
-    let engine = setup::engine(EngineChoice::Cpu, &model)?;
+    let engine = setup::engine(args.engine.unwrap_or_default(), &model)?;
     let max_pixels = args.max_pixels.unwrap_or(DEFAULT_MAX_PIXELS);
     let options = Options { scaled: !args.full_decode, ..Options::default() };
     let out = BufWriter::new(io::stdout().lock());

@@ -5,20 +5,14 @@ use std::path::Path;
 
 use nvml_wrapper::{Device, Nvml};
 
-use super::libraries::{Place, find, folders};
-use super::{Finding, loader};
+use super::Finding;
+use crate::pipeline::infer::cuda::device::probe;
+use crate::pipeline::infer::cuda::libs::{self, Place, find, folders};
 
-/// The libraries that inference on a GPU would need, newest name first.
-const LIBRARIES: &[(&str, &[&str])] = &[
-    ("NVRTC", &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"]),
-    ("cuBLASLt", &["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"]),
-    ("cuDNN", &["libcudnn.so.9", "libcudnn.so.8"]),
-];
-
-const ON_CPU: &str = "this version infers on the CPU in any case";
+const ON_CPU: &str = "inference runs on the CPU";
 
 pub(super) fn examine() -> Vec<Finding> {
-    let driver = loader::open("libcuda.so.1");
+    let driver = libs::open(libs::DRIVER[0]);
     let nvml = Nvml::builder().lib_path(OsStr::new("libnvidia-ml.so.1")).init();
     let nodes = ["/dev/nvidiactl", "/dev/dxg"].iter().any(|node| Path::new(node).exists());
     if driver.is_err() && nvml.is_err() && !nodes {
@@ -27,10 +21,15 @@ pub(super) fn examine() -> Vec<Finding> {
             format!("no driver and no GPU of NVIDIA's is seen here; {ON_CPU}"),
         )];
     }
-    let mut findings = vec![Finding::note("inference", ON_CPU)];
+    let mut findings = vec![match probe().and_then(|driver| driver.device(0).cloned()) {
+        Ok(gpu) => Finding::ok("inference", format!("--engine cuda runs on {}", gpu.name)),
+        Err(why) => Finding::missing("inference", format!("{ON_CPU}: {why}")).way_out(
+            "with a driver of 525 or later and a GPU since 2016, --engine cuda infers there",
+        ),
+    }];
     findings.push(match &driver {
         Ok(driver) => {
-            let version = loader::driver_version(driver);
+            let version = libs::driver_version(driver);
             let version = version.map_or_else(String::new, |version| {
                 format!(", for CUDA up to {}.{}", version / 1000, version % 1000 / 10)
             });
@@ -51,20 +50,26 @@ pub(super) fn examine() -> Vec<Finding> {
             );
         }
     }
-    let folders = folders();
-    findings.extend(LIBRARIES.iter().map(|(name, names)| library(name, find(names, &folders))));
+    findings.push(cudnn(find(libs::CUDNN, &folders())));
     findings
 }
 
-/// pipetop uses none of them yet, so that none is missing.
-fn library(name: &str, found: Option<(String, Place)>) -> Finding {
+/// Kernels of our own do without it, so that it is never missing.
+fn cudnn(found: Option<(String, Place)>) -> Finding {
+    const NAME: &str = "cuDNN";
     match found {
-        Some((file, Place::Loader)) => Finding::ok(name, format!("{file}, on the loader's path")),
-        Some((_, Place::File(path))) => Finding::ok(name, path.display().to_string()),
+        Some((file, Place::Loader)) => Finding::ok(NAME, format!("{file}, on the loader's path")),
+        Some((_, Place::File(path))) => Finding::ok(NAME, path.display().to_string()),
         Some((_, Place::Broken(path, error))) => {
-            Finding::note(name, format!("{} does not open: {error}", path.display()))
+            Finding::note(NAME, format!("{} does not open: {error}", path.display()))
         }
-        None => Finding::note(name, "not found, and not needed by this version"),
+        None => Finding::note(
+            NAME,
+            format!(
+                "not found; with it some convolutions run faster (pip install nvidia-cudnn-cu12, or its folder in {})",
+                libs::FOLDERS_VARIABLE
+            ),
+        ),
     }
 }
 
@@ -124,14 +129,14 @@ mod tests {
             assert!(findings[0].found.ends_with(ON_CPU), "{findings:?}");
             assert_eq!(findings[0].status, Status::Note);
         } else {
-            assert!(findings.iter().any(|finding| finding.found == ON_CPU), "{findings:?}");
+            assert!(findings.iter().any(|finding| finding.name == "inference"), "{findings:?}");
         }
     }
 
     #[test]
-    fn a_library_that_this_version_does_not_use_is_not_missing() {
-        assert_eq!(library("cuDNN", None).status, Status::Note);
-        let found = library("cuDNN", Some(("libcudnn.so.9".into(), Place::Loader)));
+    fn a_library_that_only_helps_is_not_missing() {
+        assert_eq!(cudnn(None).status, Status::Note);
+        let found = cudnn(Some(("libcudnn.so.9".into(), Place::Loader)));
         assert_eq!(
             (found.status, found.found.as_str()),
             (Status::Ok, "libcudnn.so.9, on the loader's path")

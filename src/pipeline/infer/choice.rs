@@ -3,16 +3,21 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::cuda::Devices;
 use crate::pipeline::pixels::PixelFormat;
 
 /// The engine that a person chose.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum EngineChoice {
+    /// A GPU where there is one that can be used, else the CPU.
+    Auto,
     /// Our own on the CPU; `rten` where a model has what it lacks.
     #[default]
     Cpu,
     /// The `rten` crate on the CPU.
     Rten,
+    /// NVIDIA GPUs.
+    Cuda(Devices),
     /// Takes batches of that form and drops them.
     Null(PixelFormat),
     /// Sleeps as an accelerator would.
@@ -29,7 +34,7 @@ pub enum EngineChoice {
 pub enum EngineChoiceError {
     /// No engine of that name.
     #[error(
-        "no engine is named `{name}`{}; engines: cpu, rten, null[:u8], emulated:IMG_S[:MS] (as in {EXAMPLE})",
+        "no engine is named `{name}`{}; engines: auto, cpu, rten, cuda[:N|:all], null[:u8], emulated:IMG_S[:MS] (as in {EXAMPLE})",
         nearest.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"))
     )]
     UnknownName {
@@ -46,6 +51,9 @@ pub enum EngineChoiceError {
         /// What stood behind the colon.
         rest: String,
     },
+    /// `cuda` with something else than a GPU behind the colon.
+    #[error("`{0}` is no GPU: write cuda, cuda:0 or cuda:all")]
+    BadDevice(String),
     /// `null` with something else than a form of pixels behind the colon.
     #[error("`null` drops batches of f32, f32-nhwc or u8, not of `{0}`, as in null:u8")]
     BadFormat(String),
@@ -63,18 +71,18 @@ pub enum EngineChoiceError {
 }
 
 const EXAMPLE: &str = "emulated:2000:5";
-const NAMES: [&str; 4] = ["cpu", "rten", "null", "emulated"];
+const NAMES: [&str; 6] = ["auto", "cpu", "rten", "cuda", "null", "emulated"];
 const MAX_RATE: f64 = 1e9;
 const MAX_MS: f64 = 600_000.0;
 
 impl EngineChoice {
     /// Whether it runs a model, so that one may be chosen for it.
     pub const fn runs_models(&self) -> bool {
-        matches!(self, Self::Cpu | Self::Rten)
+        matches!(self, Self::Auto | Self::Cpu | Self::Rten | Self::Cuda(_))
     }
 }
 
-/// Reads `cpu`, `rten`, `null[:FORMAT]`, or `emulated:IMG_S[:MS]`.
+/// Reads `auto`, `cpu`, `rten`, `cuda[:N|:all]`, `null[:FORMAT]`, or `emulated:IMG_S[:MS]`.
 ///
 /// # Errors
 /// Where the text is none of these; the error names the nearest and shows an example.
@@ -86,8 +94,11 @@ pub fn parse_engine(text: &str) -> Result<EngineChoice, EngineChoiceError> {
     };
     let name = name.to_ascii_lowercase();
     match (name.as_str(), rest) {
+        ("auto", None) => Ok(EngineChoice::Auto),
         ("cpu", None) => Ok(EngineChoice::Cpu),
         ("rten", None) => Ok(EngineChoice::Rten),
+        ("cuda", None) => Ok(EngineChoice::Cuda(Devices::First)),
+        ("cuda", Some(which)) => cuda(which),
         ("null", None) => Ok(EngineChoice::Null(PixelFormat::default())),
         ("null", Some(format)) => format
             .trim()
@@ -97,11 +108,20 @@ pub fn parse_engine(text: &str) -> Result<EngineChoice, EngineChoiceError> {
             .map_err(|()| EngineChoiceError::BadFormat(format.to_owned())),
         ("emulated", None) => Err(EngineChoiceError::BadRate(String::new())),
         ("emulated", Some(rest)) => emulated(text, rest),
-        ("cpu" | "rten", Some(rest)) => {
+        ("auto" | "cpu" | "rten", Some(rest)) => {
             Err(EngineChoiceError::TakesNothing { engine: name, rest: rest.to_owned() })
         }
         _ => Err(EngineChoiceError::UnknownName { nearest: nearest(&name), name }),
     }
+}
+
+fn cuda(which: &str) -> Result<EngineChoice, EngineChoiceError> {
+    let which = which.trim().to_ascii_lowercase();
+    if which == "all" {
+        return Ok(EngineChoice::Cuda(Devices::All));
+    }
+    let index = which.parse().map(Devices::One);
+    index.map(EngineChoice::Cuda).map_err(|_| EngineChoiceError::BadDevice(which))
 }
 
 fn emulated(text: &str, rest: &str) -> Result<EngineChoice, EngineChoiceError> {
@@ -146,8 +166,12 @@ impl fmt::Display for EngineChoice {
     /// As [`parse_engine`] reads it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Auto => f.write_str("auto"),
             Self::Cpu => f.write_str("cpu"),
             Self::Rten => f.write_str("rten"),
+            Self::Cuda(Devices::First) => f.write_str("cuda"),
+            Self::Cuda(Devices::One(index)) => write!(f, "cuda:{index}"),
+            Self::Cuda(Devices::All) => f.write_str("cuda:all"),
             Self::Null(PixelFormat::F32Nchw) => f.write_str("null"),
             Self::Null(format) => write!(f, "null:{format}"),
             Self::Emulated { rate, latency } if latency.is_zero() => write!(f, "emulated:{rate}"),
@@ -172,6 +196,10 @@ mod tests {
             ("cpu", EngineChoice::Cpu),
             ("rten", EngineChoice::Rten),
             (" CPU ", EngineChoice::Cpu),
+            ("auto", EngineChoice::Auto),
+            ("cuda", EngineChoice::Cuda(Devices::First)),
+            ("cuda:1", EngineChoice::Cuda(Devices::One(1))),
+            ("CUDA:All", EngineChoice::Cuda(Devices::All)),
             ("null", EngineChoice::Null(PixelFormat::F32Nchw)),
             ("null:f32", EngineChoice::Null(PixelFormat::F32Nchw)),
             ("null:f32-nhwc", EngineChoice::Null(PixelFormat::F32Nhwc)),
@@ -189,7 +217,8 @@ mod tests {
     #[test]
     fn bad_texts_say_what_to_write() {
         for (text, part) in [
-            ("", "engines: cpu, rten, null"),
+            ("", "engines: auto, cpu, rten, cuda"),
+            ("cuda:first", "`first` is no GPU: write cuda, cuda:0 or cuda:all"),
             ("null:", "not of ``, as in null:u8"),
             ("null:u16", "f32, f32-nhwc or u8, not of `u16`"),
             ("gpu", "did you mean `cpu`?"),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::choice::EngineChoice;
 use super::cpu::CpuEngine;
+use super::cuda::{CudaEngine, Devices, Setup};
 use super::emulated::EmulatedEngine;
 use super::graph::{self, Graph, GraphError};
 use super::labels::{parse_labels, read_labels};
@@ -37,6 +38,8 @@ pub struct ModelOptions {
     pub framing: Option<Framing>,
     /// A Hugging Face `preprocessor_config.json`; the options above outrank it.
     pub preprocessor: Option<PathBuf>,
+    /// Images of a batch that an engine on a GPU is made ready for; any other size runs too.
+    pub batch: Option<usize>,
 }
 
 impl ModelOptions {
@@ -116,6 +119,12 @@ pub enum ModelError {
     /// No thread to compute on.
     #[error("no thread can be started: {0}")]
     Threads(std::io::Error),
+    /// No GPU, or none that takes the model.
+    #[error("the engine cuda cannot run: {why}; with --engine auto the CPU infers instead")]
+    Gpu {
+        /// Why.
+        why: String,
+    },
     /// An option that cannot be.
     #[error("{option}: {problem}")]
     Option {
@@ -170,6 +179,16 @@ pub fn build_for_threads(
     };
     let mut notes = config.notes.clone();
     let engine: Arc<dyn Engine> = match *choice {
+        EngineChoice::Auto => match cuda(Devices::First, options, &config) {
+            Ok(engine) => engine,
+            Err(error) => {
+                let ModelError::Gpu { why } = error else { return Err(error) };
+                notes.push(format!("inferring on the CPU: {why}"));
+                let (engine, more) = build_for_threads(&EngineChoice::Cpu, options, threads)?;
+                notes.extend(more.into_iter().filter(|note| !config.notes.contains(note)));
+                engine
+            }
+        },
         EngineChoice::Cpu => match load_graph(options, &config) {
             Ok(graph) => {
                 let engine = cpu(options, &config, &graph)?;
@@ -186,6 +205,7 @@ pub fn build_for_threads(
             }
         },
         EngineChoice::Rten => Arc::new(rten(options, &config)?.with_threads(threads)),
+        EngineChoice::Cuda(devices) => cuda(devices, options, &config)?,
         EngineChoice::Null(format) => {
             let input = InputSpec { format, ..input_alone(options, &config)? };
             Arc::new(NullEngine::new(input))
@@ -236,6 +256,43 @@ fn cpu(
 ) -> Result<CpuEngine, ModelError> {
     let about = About::of(options, config, graph.side, graph.classes)?;
     Ok(CpuEngine::new(about.name, about.input, about.classes, graph))
+}
+
+/// The batch for which an engine on a GPU is made ready before the first one comes, where none is asked for.
+pub const GPU_BATCH: usize = 64;
+
+/// The model on GPUs.
+fn cuda(
+    devices: Devices,
+    options: &ModelOptions,
+    config: &PreprocessorConfig,
+) -> Result<Arc<dyn Engine>, ModelError> {
+    let graph = load_graph(options, config).map_err(|error| {
+        let file = options.model.clone().unwrap_or_else(|| builtin::NAME.into());
+        ModelError::Gpu { why: format!("{}: {error}", file.display()) }
+    })?;
+    let about = About::of(options, config, graph.side, graph.classes)?;
+    let again = options.clone();
+    let setup = Setup {
+        model: about.name,
+        input: about.input,
+        names: about.classes,
+        devices,
+        precision: None,
+        cudnn: true,
+        tell: Box::new(|text| {
+            use std::io::Write;
+            // Where nobody reads it, nothing is lost.
+            let _ = writeln!(std::io::stderr(), "pipetop: {text}");
+        }),
+        batch: options.batch.unwrap_or(GPU_BATCH),
+        spare: Box::new(move || {
+            build_engine(&EngineChoice::Cpu, &again).map_err(|error| error.to_string())
+        }),
+    };
+    let engine = CudaEngine::new(&graph, setup)
+        .map_err(|error| ModelError::Gpu { why: error.to_string() })?;
+    Ok(Arc::new(engine))
 }
 
 fn rten(options: &ModelOptions, config: &PreprocessorConfig) -> Result<RtenEngine, ModelError> {

@@ -1,0 +1,240 @@
+//! The engine on NVIDIA GPUs.
+
+use std::sync::{Arc, OnceLock};
+
+use super::busy::Spent;
+use super::device::{Driver, NoCuda, contained, probe};
+use super::driver::{Facts, Fault, Pinned};
+use super::flight::Flight;
+use super::gpu::Gpu;
+use super::lane::{Pictures, rung};
+use super::layers::Precision;
+use super::pinned::Given;
+use crate::pipeline::infer::graph::Graph;
+use crate::pipeline::infer::{Engine, EngineError, EngineInfo, InputSpec, Pixels, Ticket};
+use crate::pipeline::pixels::PixelFormat;
+use crate::pipeline::slab::HostMemory;
+use crate::probe::clock::Nanos;
+
+/// Which GPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Devices {
+    /// The first one.
+    #[default]
+    First,
+    /// The one of this number, in the driver's order.
+    One(usize),
+    /// All of them; they share the batches.
+    All,
+}
+
+/// What is needed besides the graph.
+pub struct Setup {
+    /// Name of the model.
+    pub model: String,
+    /// What it wants of each picture; the format becomes bytes.
+    pub input: InputSpec,
+    /// Names of its classes.
+    pub names: Arc<[String]>,
+    /// Which GPUs.
+    pub devices: Devices,
+    /// fp32 although fp16 is there.
+    pub precision: Option<Precision>,
+    /// Whether cuDNN may be used where it is found.
+    pub cudnn: bool,
+    /// The batch that is expected: measured and recorded before the first one comes.
+    pub batch: usize,
+    /// Told what takes a while.
+    pub tell: Box<dyn Fn(&str)>,
+    /// Makes the engine that goes on where every GPU is lost.
+    pub spare: Spare,
+}
+
+/// Makes an engine, or says why there is none.
+pub type Spare = Box<dyn Fn() -> Result<Arc<dyn Engine>, String> + Send + Sync>;
+
+/// Batches go to the GPU with the fewest under way. Each is the device's from there on: uploaded as bytes, normalised,
+/// computed as one CUDA graph, brought back.
+pub struct CudaEngine {
+    shared: Arc<Shared>,
+}
+
+pub(super) struct Shared {
+    pub(super) info: EngineInfo,
+    pub(super) input: InputSpec,
+    pub(super) names: Arc<[String]>,
+    pub(super) probabilities: bool,
+    pub(super) gpus: Vec<Gpu>,
+    pub(super) given: Arc<Given>,
+    pub(super) make_spare: Spare,
+    pub(super) spare: OnceLock<Result<Arc<dyn Engine>, String>>,
+}
+
+impl CudaEngine {
+    /// Opens the devices and loads the model.
+    ///
+    /// # Errors
+    /// Where there is no GPU, or it does not take the model: one line for the person who asked for it.
+    pub fn new(graph: &Graph, setup: Setup) -> Result<Self, NoCuda> {
+        let driver = probe()?;
+        let facts = chosen(&driver, setup.devices)?;
+        let input = InputSpec { format: PixelFormat::U8Nhwc, ..setup.input };
+        let gpus = contained(|| {
+            let open = |facts: &&Facts| {
+                let mut gpu = Gpu::new(facts, graph, &input, setup.precision)?;
+                if setup.cudnn
+                    && let Err(why) = gpu.add_cudnn()
+                {
+                    tracing::info!("{} runs without cuDNN: {why}", facts.name);
+                }
+                Ok(gpu)
+            };
+            facts.iter().map(open).collect::<Result<Vec<_>, Fault>>()
+        })?
+        .map_err(|fault| NoCuda::Failed(fault.to_string()))?;
+        let info = EngineInfo {
+            kind: "cuda".into(),
+            model: setup.model,
+            name: name(&facts),
+            side: input.side,
+            classes: graph.classes,
+            device: true,
+        };
+        let shared = Shared {
+            info,
+            input,
+            names: setup.names,
+            probabilities: graph.probabilities,
+            gpus,
+            given: Arc::default(),
+            make_spare: setup.spare,
+            spare: OnceLock::new(),
+        };
+        for gpu in &shared.gpus {
+            contained(|| warm_up(gpu, driver.version, setup.batch.max(1), &*setup.tell))?
+                .map_err(|fault| NoCuda::Failed(format!("{}: {fault}", gpu.facts().name)))?;
+        }
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// What was spent on each GPU, and its name.
+    pub fn spent(&self) -> Vec<(String, Spent)> {
+        let spent = |gpu: &Gpu| (gpu.facts().name.clone(), gpu.account().spent());
+        self.shared.gpus.iter().map(spent).collect()
+    }
+}
+
+fn chosen(driver: &Driver, devices: Devices) -> Result<Vec<&Facts>, NoCuda> {
+    match devices {
+        Devices::First => driver.device(0).map(|facts| vec![facts]),
+        Devices::One(index) => driver.device(index).map(|facts| vec![facts]),
+        Devices::All => (0..driver.devices.len()).map(|index| driver.device(index)).collect(),
+    }
+}
+
+/// `CUDA on NVIDIA H200`, `CUDA on 2 × NVIDIA H200`.
+fn name(facts: &[&Facts]) -> String {
+    let mut kinds: Vec<(usize, &str)> = Vec::new();
+    for facts in facts {
+        match kinds.iter_mut().find(|(_, name)| *name == facts.name) {
+            Some((count, _)) => *count += 1,
+            None => kinds.push((1, &facts.name)),
+        }
+    }
+    let named = kinds.iter().map(|(count, name)| match count {
+        1 => (*name).to_owned(),
+        _ => format!("{count} × {name}"),
+    });
+    format!("CUDA on {}", named.collect::<Vec<_>>().join(", "))
+}
+
+/// Measures for the batch that is expected, records its graph and runs it once: errors show now.
+fn warm_up(gpu: &Gpu, driver: i32, batch: usize, tell: &dyn Fn(&str)) -> Result<(), Fault> {
+    gpu.bind()?;
+    match gpu.tune(driver, rung(batch).min(gpu.limit()), tell) {
+        // Then it runs in passes that fit, as guessed.
+        Err(Fault::Memory { .. }) => {}
+        result => result?,
+    }
+    let side = gpu.model().input.side;
+    let mut lane = gpu.next_lane()?;
+    let bytes = vec![0; batch * 3 * side * side];
+    gpu.enqueue(&mut lane, Pictures { bytes: &bytes, pinned: false }, batch)?;
+    lane.wait()?;
+    gpu.return_lane(lane);
+    Ok(())
+}
+
+impl Engine for CudaEngine {
+    /// The spare engine's once it has taken over.
+    fn info(&self) -> &EngineInfo {
+        match self.shared.spare.get() {
+            Some(Ok(spare)) => spare.info(),
+            _ => &self.shared.info,
+        }
+    }
+
+    fn input(&self) -> &InputSpec {
+        &self.shared.input
+    }
+
+    fn class_names(&self) -> Arc<[String]> {
+        Arc::clone(&self.shared.names)
+    }
+
+    fn submit(&self, pixels: Pixels, images: usize) -> Result<Box<dyn Ticket>, EngineError> {
+        let have = pixels.view().bytes().map_or(0, <[u8]>::len);
+        let want = images * self.shared.input.bytes();
+        if images == 0 || have < want {
+            return Err(EngineError(format!(
+                "a batch of {images} images holds {have} bytes, where {} wants {want}",
+                self.shared.info.model
+            )));
+        }
+        Ok(Box::new(Flight::new(Arc::clone(&self.shared), pixels, images)))
+    }
+
+    /// Pinned memory, which is uploaded without a copy.
+    fn host_memory(&self, bytes: usize) -> Option<Box<dyn HostMemory>> {
+        let gpu = self.shared.gpus.iter().find(|gpu| !gpu.is_lost())?;
+        gpu.bind().ok()?;
+        let memory = Pinned::new(gpu.context(), bytes).ok()?;
+        Some(self.shared.given.give(memory))
+    }
+
+    fn outputs_probabilities(&self) -> bool {
+        self.shared.probabilities
+    }
+
+    /// The mean over the GPUs.
+    fn device_busy(&self) -> Option<Nanos> {
+        let busy: Nanos = self.shared.gpus.iter().map(|gpu| gpu.account().busy()).sum();
+        Some(busy / self.shared.gpus.len() as Nanos)
+    }
+}
+
+impl Shared {
+    pub(super) fn lose(&self, index: usize, fault: &Fault) {
+        let gpu = &self.gpus[index];
+        if gpu.lose() {
+            let facts = gpu.facts();
+            tracing::error!(
+                "GPU {} ({}) gave up: {fault}; going on without it",
+                facts.index,
+                facts.name
+            );
+        }
+    }
+
+    pub(super) fn spare(&self) -> Result<&Arc<dyn Engine>, EngineError> {
+        let made = self.spare.get_or_init(|| {
+            let made = (self.make_spare)();
+            match &made {
+                Ok(spare) => tracing::error!("no GPU is left: {} takes over", spare.info().name),
+                Err(why) => tracing::error!("no GPU is left, and nothing to take over: {why}"),
+            }
+            made
+        });
+        made.as_ref().map_err(|why| EngineError(format!("no GPU is left, and {why}")))
+    }
+}

@@ -1,0 +1,176 @@
+//! The engine on GPUs where there is none: against a driver that the tests build, whose kernels are plain loops.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/fake_cuda.c");
+
+/// A folder with a driver in it, built with these definitions.
+fn driver(name: &str, defines: &[&str]) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fake-cuda").join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    let built = Command::new("cc")
+        .args(["-O2", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"])
+        .args(["-Wl,-soname,libcuda.so.1", "-o"])
+        .arg(folder.join("libcuda.so.1"))
+        .args(defines)
+        .args([SOURCE, "-lm"])
+        .output()
+        .expect("a C compiler is there: Rust links with it");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    folder
+}
+
+/// The driver with everything.
+fn whole() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| driver("whole", &[]))
+}
+
+/// A run of the program with that driver in place of any other.
+fn pipetop(driver: &Path, environment: &[(&str, &str)], args: &[&str]) -> Output {
+    let caches = tempfile::tempdir().unwrap();
+    Command::new(env!("CARGO_BIN_EXE_pipetop"))
+        .args(args)
+        .env("LD_LIBRARY_PATH", driver)
+        .env("XDG_CACHE_HOME", caches.path())
+        .env_remove("CUDA_VISIBLE_DEVICES")
+        .envs(environment.iter().copied())
+        .output()
+        .unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Normalised planes of `images` pictures of bytes, as `bench infer --input` reads them.
+fn planes(images: usize, side: usize) -> Vec<u8> {
+    const MEAN: [f32; 3] = [0.485 * 255.0, 0.456 * 255.0, 0.406 * 255.0];
+    const STD: [f32; 3] = [0.229 * 255.0, 0.224 * 255.0, 0.225 * 255.0];
+    let mut state = 7_u32;
+    let mut bytes = Vec::new();
+    for _ in 0..images {
+        for channel in 0..3 {
+            for _ in 0..side * side {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let value = (f32::from((state >> 24) as u8) - MEAN[channel]) / STD[channel];
+                bytes.extend(value.to_le_bytes());
+            }
+        }
+    }
+    bytes
+}
+
+/// Logits of pictures by an engine.
+fn logits(
+    engine: &str,
+    environment: &[(&str, &str)],
+    model: &Path,
+    images: usize,
+) -> (Vec<f32>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, out) = (folder.path().join("in"), folder.path().join("out"));
+    let side = pipetop::pipeline::infer::graph::load_file(model, None).unwrap().side;
+    std::fs::write(&input, planes(images, side)).unwrap();
+    let args = ["bench", "infer", "--engine", engine, "--batch", "2", "--model"];
+    let args = args.iter().copied().chain([
+        model.to_str().unwrap(),
+        "--input",
+        input.to_str().unwrap(),
+        "--logits",
+        out.to_str().unwrap(),
+    ]);
+    let output = pipetop(whole(), environment, &args.collect::<Vec<_>>());
+    let said = stderr(&output);
+    assert!(output.status.success(), "{}: {said}", model.display());
+    let bytes = std::fs::read(&out).unwrap();
+    let values = bytes.as_chunks::<4>().0.iter().map(|&bytes| f32::from_le_bytes(bytes));
+    (values.collect(), said)
+}
+
+/// The greatest difference, as a share of the greatest value.
+fn off(found: &[f32], wanted: &[f32]) -> f32 {
+    assert_eq!(found.len(), wanted.len());
+    let greatest = wanted.iter().fold(0.0_f32, |most, value| most.max(value.abs()));
+    let difference = |(a, b): (&f32, &f32)| if a.is_finite() { (a - b).abs() } else { f32::MAX };
+    found.iter().zip(wanted).map(difference).fold(0.0, f32::max) / greatest
+}
+
+fn models() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ops");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let taken = |file: &PathBuf| {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        file.extension().is_some_and(|end| end == "onnx") && !name.starts_with("refused")
+    };
+    let mut models: Vec<_> = files.filter(taken).collect();
+    models.sort();
+    assert!(models.len() >= 30, "{} models", models.len());
+    models
+}
+
+const FLOATS: (&str, &str) = ("FAKE_CUDA_CAPABILITY", "7");
+
+#[test]
+fn every_operator_gives_what_the_cpu_gives() {
+    for model in models() {
+        let (wanted, _) = logits("cpu", &[], &model, 3);
+        let (halves, _) = logits("cuda", &[], &model, 3);
+        let (floats, _) = logits("cuda", &[FLOATS], &model, 3);
+        let name = model.file_stem().unwrap().to_str().unwrap();
+        // One divides by means near 0.
+        let (fine, most) = if name == "arithmetic_of_tensors" { (1e-3, 0.2) } else { (2e-5, 1e-2) };
+        assert!(off(&floats, &wanted) < fine, "{name}, floats: {}", off(&floats, &wanted));
+        assert!(off(&halves, &wanted) < most, "{name}, halves: {}", off(&halves, &wanted));
+    }
+}
+
+#[test]
+fn a_batch_that_does_not_fit_runs_in_passes() {
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ops/residual.onnx");
+    let (wanted, _) = logits("cuda", &[], &model, 64);
+    // A lane takes 64 MiB for itself; what is left is too little for 64 pictures and enough for some.
+    let (found, _) = logits("cuda", &[("FAKE_CUDA_KIB", "66000")], &model, 64);
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn where_the_gpu_is_lost_the_cpu_goes_on_with_the_same_pictures() {
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ops/residual.onnx");
+    let (wanted, _) = logits("cpu", &[], &model, 3);
+    // One batch is run before the pictures come.
+    let (halves, _) = logits("cuda", &[], &model, 3);
+    assert!(off(&halves, &wanted) > 1e-5, "fp16 is told from fp32");
+    for late in [None, Some(("FAKE_CUDA_LATE", "1"))] {
+        let environment: Vec<_> = late.into_iter().chain([("FAKE_CUDA_BATCHES", "1")]).collect();
+        let (found, _) = logits("cuda", &environment, &model, 3);
+        assert!(off(&found, &wanted) < 1e-5, "{environment:?}");
+    }
+}
+
+#[test]
+fn why_there_is_no_gpu_is_said_in_one_line_and_auto_infers_on_the_cpu() {
+    let photo = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tea-gardens_3.jpg");
+    for (name, define, reason) in [
+        ("no-device", "-DNO_DEVICE", "CUDA_ERROR_NO_DEVICE"),
+        ("old", "-DOLD", "it serves CUDA 11.4, and 12.0 is needed (driver 525 or later)"),
+        ("lacking", "-DLACKING", "it lacks cuGraphInstantiateWithFlags"),
+    ] {
+        let driver = driver(name, &[define]);
+        let output = pipetop(&driver, &[], &["classify", "--engine", "cuda", photo]);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(reason) && said.contains("--engine auto"), "{said}");
+        assert!(!said.contains("panicked"), "{said}");
+
+        let output = pipetop(&driver, &[], &["classify", "--engine", "auto", photo]);
+        let said = stderr(&output);
+        assert!(output.status.success(), "{said}");
+        let line = said.lines().find(|line| line.contains("inferring on the CPU")).unwrap();
+        assert!(line.contains(reason), "{line}");
+    }
+}
