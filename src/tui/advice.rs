@@ -122,9 +122,20 @@ fn preprocess(window: &Window<'_>) -> (String, String) {
         why = format!("{why}, infer starves {}", share(Some(starved)));
     }
     let turn = more_threads(window, KnobId::PreprocessThreads).unwrap_or_else(|cpu| {
-        let simpler = window.to().knob(KnobId::PreprocessFilter) != KnobValue::Choice(0, "nearest");
-        let filter = if simpler { "; a simpler preprocess.filter costs less" } else { "" };
-        format!("{cpu}{filter}")
+        // Decoding is most of the work: with filters that need all pixels, or told so, JPEGs are decoded in full.
+        let KnobValue::Choice(_, filter) = window.to().knob(KnobId::PreprocessFilter) else {
+            return cpu;
+        };
+        let scaled = window.to().knob(KnobId::PreprocessScaledDecode);
+        match (filter, scaled) {
+            ("nearest" | "cubic-cv", _) => {
+                format!("{cpu}; with preprocess.filter=cubic JPEGs need not be decoded in full")
+            }
+            (_, KnobValue::Choice(_, "off")) => {
+                format!("{cpu}; preprocess.scaled_decode=on decodes JPEGs no larger than needed")
+            }
+            _ => cpu,
+        }
     });
     (why, turn)
 }

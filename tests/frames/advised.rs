@@ -44,7 +44,26 @@ fn no_thread_is_promised_where_there_is_no_cpu_for_it() {
     let eight = KnobValue::Int(8);
     let full = advise(&with(&all, |s| s.knobs.set(KnobId::PreprocessThreads, eight)));
     assert!(full.turn.starts_with("the CPU is the limit: 8 threads on 8 cores"), "{}", full.turn);
-    assert!(full.turn.contains("preprocess.filter"), "{}", full.turn);
+    assert!(
+        !full.turn.contains("preprocess."),
+        "all is decoded as cheaply as can be: {}",
+        full.turn
+    );
+    for (knob, value, way) in [
+        (
+            KnobId::PreprocessScaledDecode,
+            "off",
+            "preprocess.scaled_decode=on decodes JPEGs no larger",
+        ),
+        (KnobId::PreprocessFilter, "cubic-cv", "with preprocess.filter=cubic JPEGs need not"),
+        (KnobId::PreprocessFilter, "nearest", "with preprocess.filter=cubic JPEGs need not"),
+    ] {
+        let dear = advise(&with(&all, |s| {
+            s.knobs.set(KnobId::PreprocessThreads, eight);
+            s.knobs.set(knob, knob.spec().parse(value).expect("a word of the knob's"));
+        }));
+        assert!(dear.turn.contains(way), "{}", dear.turn);
+    }
     let infer = advise(&scenario::infer_limited().snapshots());
     assert_eq!(infer.stage, Some(Stage::Infer));
     assert_eq!(infer.why, "its threads wait 24% for a CPU: more threads than cores");

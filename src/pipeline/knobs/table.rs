@@ -102,7 +102,7 @@ pub const KNOBS: &[KnobSpec] = &[
         unit: "",
         kind: KnobKind::Choice(SCALED_DECODES),
         class: KnobClass::Instant,
-        help: "decode a JPEG no larger than the model's input needs (on), or in full and then resize it (off)",
+        help: "decode a JPEG no larger than the model's input needs (on), or in full and then resize it (off; the filters nearest and cubic-cv always do)",
     },
     KnobSpec {
         id: KnobId::PreprocessLock,
