@@ -115,7 +115,7 @@ pub struct EngineError(pub String);
 pub struct DeviceTimes {
     /// Batches booked.
     pub batches: u64,
-    /// Time during which anything of ours was on the device, overlapping batches counted once.
+    /// Time during which kernels of ours were on the device, overlapping batches counted once.
     pub busy: Nanos,
     /// Copies to the device, summed over batches.
     pub h2d: Nanos,
@@ -123,7 +123,7 @@ pub struct DeviceTimes {
     pub compute: Nanos,
     /// Copies from the device, summed over batches.
     pub d2h: Nanos,
-    /// Gaps: how often the device had nothing of ours between two batches.
+    /// Gaps: how often the device computed nothing of ours between two batches.
     pub gaps: u64,
     /// How long these gaps were together.
     pub gap: Nanos,

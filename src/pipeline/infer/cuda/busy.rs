@@ -18,6 +18,12 @@ pub struct Spent {
     pub compute_ms: f64,
     /// Milliseconds of copying from the device.
     pub download_ms: f64,
+    /// How often the device computed nothing between two batches.
+    pub gaps: u64,
+    /// Milliseconds of these gaps together.
+    pub gap_ms: f64,
+    /// Milliseconds of the longest.
+    pub gap_max_ms: f64,
 }
 
 /// The four moments of a batch on the device.
@@ -58,8 +64,13 @@ impl Account {
             Some(end) => f64::from(end.until(&moments.computed)?),
             None => compute,
         };
-        if self.union.add(later, compute) {
+        if let Some(gap) = self.union.add(later, compute) {
             self.end = Some(Arc::clone(&moments.computed));
+            if gap > 0.0 {
+                self.spent.gaps += 1;
+                self.spent.gap_ms += gap;
+                self.spent.gap_max_ms = self.spent.gap_max_ms.max(gap);
+            }
         }
         Ok(())
     }
@@ -84,12 +95,12 @@ struct Union {
 }
 
 impl Union {
-    /// Adds an interval of that length that ends `later` after (or, below 0, before) the union's end; says whether the end
-    /// moved.
+    /// Adds an interval of that length that ends `later` after (or, below 0, before) the union's end; where that moves
+    /// the end, says how long a gap lies before the interval.
     ///
     /// What reaches before the last piece is cut off there: it came so late that it overlaps older pieces, or lay
     /// in a gap; a gap that it filled is not counted rather than counted twice.
-    fn add(&mut self, later: f64, length: f64) -> bool {
+    fn add(&mut self, later: f64, length: f64) -> Option<f64> {
         if later <= 0.0 {
             // It ends within the last piece: it may begin before it.
             if -later <= self.run {
@@ -97,7 +108,7 @@ impl Union {
                 self.total += before;
                 self.run += before;
             }
-            return false;
+            return None;
         }
         let new = later.min(length);
         self.total += new;
@@ -109,7 +120,7 @@ impl Union {
         } else {
             self.run = length;
         }
-        true
+        Some((later - length).max(0.0))
     }
 }
 
@@ -122,7 +133,7 @@ mod tests {
         let mut union = Union::default();
         let mut end = intervals[0].0;
         for &(start, finish) in intervals {
-            if union.add(finish - end, finish - start) {
+            if union.add(finish - end, finish - start).is_some() {
                 end = finish;
             }
         }
@@ -140,6 +151,15 @@ mod tests {
         same(union(&[(0.0, 5.0), (1.0, 3.0)]), 5.0);
         same(union(&[(1.0, 2.0), (0.0, 3.0)]), 3.0);
         same(union(&[(0.0, 2.0), (2.0, 4.0), (4.0, 6.0)]), 6.0);
+    }
+
+    #[test]
+    fn a_gap_lies_between_the_end_and_the_next_interval() {
+        let mut union = Union::default();
+        assert_eq!(union.add(2.0, 2.0), Some(0.0), "the first");
+        assert_eq!(union.add(5.0, 2.0), Some(3.0), "three later");
+        assert_eq!(union.add(1.0, 2.0), Some(0.0), "overlapping");
+        assert_eq!(union.add(-0.5, 0.2), None, "within");
     }
 
     #[test]

@@ -11,7 +11,9 @@ use super::lane::{Pictures, rung};
 use super::layers::Precision;
 use super::pinned::Given;
 use crate::pipeline::infer::graph::Graph;
-use crate::pipeline::infer::{Engine, EngineError, EngineInfo, InputSpec, Pixels, Ticket};
+use crate::pipeline::infer::{
+    DeviceTimes, Engine, EngineError, EngineInfo, InputSpec, Pixels, Ticket,
+};
 use crate::pipeline::pixels::PixelFormat;
 use crate::pipeline::slab::HostMemory;
 use crate::probe::clock::Nanos;
@@ -204,6 +206,34 @@ impl Engine for CudaEngine {
 
     fn outputs_probabilities(&self) -> bool {
         self.shared.probabilities
+    }
+
+    /// Of all GPUs together where there are several: times are means over them, batches and gaps sums.
+    fn device_times(&self) -> Option<DeviceTimes> {
+        let gpus = self.shared.gpus.len() as f64;
+        let spent: Vec<Spent> = self.shared.gpus.iter().map(|gpu| gpu.account().spent()).collect();
+        let mean =
+            |of: fn(&Spent) -> f64| (spent.iter().map(of).sum::<f64>() / gpus * 1e6) as Nanos;
+        Some(DeviceTimes {
+            batches: spent.iter().map(|spent| spent.batches).sum(),
+            busy: self.device_busy()?,
+            h2d: mean(|spent| spent.upload_ms),
+            compute: mean(|spent| spent.compute_ms),
+            d2h: mean(|spent| spent.download_ms),
+            gaps: spent.iter().map(|spent| spent.gaps).sum(),
+            gap: mean(|spent| spent.gap_ms),
+            gap_max: (spent.iter().map(|spent| spent.gap_max_ms).fold(0.0, f64::max) * 1e6)
+                as Nanos,
+            occupancy: None,
+        })
+    }
+
+    /// Of the only GPU.
+    fn device_uuid(&self) -> Option<&str> {
+        match &*self.shared.gpus {
+            [gpu] => Some(&gpu.facts().uuid),
+            _ => None,
+        }
     }
 
     /// The mean over the GPUs.
