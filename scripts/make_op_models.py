@@ -436,6 +436,27 @@ def spatial_attention(n):
     n.op("ReduceMean", "x", axes=[1], keepdims=1)
 
 
+@refused("Conv `conv_1`", "sizes up to 4096")
+def padding_without_end(n):
+    n.conv(3, 4, 3, pads=[1 << 62, 1, 1, 1])
+
+
+@refused("Conv `conv_1`", "kernel_shape is [5, 5]", "3×3")
+def kernel_of_another_size(n):
+    n.op("Conv", "x", n.draw(2, 3, 3, 3), kernel_shape=[5, 5], pads=[1, 1, 1, 1])
+
+
+@refused("MaxPool `maxpool_1`", "as large as its window")
+def pool_of_padding(n):
+    n.op("MaxPool", "x", kernel_shape=[2, 2], pads=[2, 2, 2, 2])
+
+
+@refused("GiB", "8 are the limit")
+def no_memory_holds_it(n):
+    n.op("Pad", "x", n.ints(0, 0, 4096, 4096, 0, 0, 4096, 4096))
+    n.conv(3, 40, 1)
+
+
 def outputs(model: bytes) -> list[float]:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3

@@ -119,6 +119,14 @@ pub enum ModelError {
     /// No thread to compute on.
     #[error("no thread can be started: {0}")]
     Threads(std::io::Error),
+    /// A model that no memory holds.
+    #[error(
+        "the model cannot be run: {error}; export it with smaller pictures (--size where it leaves them open)"
+    )]
+    Large {
+        /// What is too large.
+        error: GraphError,
+    },
     /// No GPU, or none that takes the model.
     #[error("the engine cuda cannot run: {why}; with --engine auto the CPU infers instead")]
     Gpu {
@@ -194,6 +202,8 @@ pub fn build_for_threads(
                 let engine = cpu(options, &config, &graph)?;
                 Arc::new(engine.with_threads(threads.unwrap_or(1)).map_err(ModelError::Threads)?)
             }
+            // It would end the process on any engine.
+            Err(error @ GraphError::TooLarge(_)) => return Err(ModelError::Large { error }),
             Err(error) => {
                 // What rten cannot run either, it refuses in its own words.
                 let engine = rten(options, &config)?.with_threads(threads);

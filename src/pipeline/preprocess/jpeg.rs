@@ -96,6 +96,9 @@ pub(super) fn header(bytes: &[u8]) -> Result<JpegHeader, ImageError> {
             0xda => {
                 let (width, height, components, progressive) =
                     frame.ok_or_else(|| corrupt("a scan comes before the frame's size"))?;
+                if progressive {
+                    few_scans(bytes)?;
+                }
                 return Ok(JpegHeader {
                     width,
                     height,
@@ -110,6 +113,19 @@ pub(super) fn header(bytes: &[u8]) -> Result<JpegHeader, ImageError> {
         }
         at += length;
     }
+}
+
+/// Scans of a progressive picture; cameras and editors write about ten. Each goes over the whole picture, so that
+/// many empty ones make a small file a day's work.
+const MAX_SCANS: usize = 500;
+
+fn few_scans(bytes: &[u8]) -> Result<(), ImageError> {
+    let scans = bytes.windows(2).filter(|pair| *pair == [0xff, 0xda]).count();
+    if scans > MAX_SCANS {
+        let detail = format!("it has {scans} scans, where {MAX_SCANS} are the limit");
+        return Err(ImageError::new(Reason::Unsupported, detail));
+    }
+    Ok(())
 }
 
 fn frame_of(code: u8, body: &[u8]) -> Result<(u32, u32, u8, bool), ImageError> {

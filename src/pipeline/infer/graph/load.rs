@@ -21,6 +21,9 @@ pub enum GraphError {
     /// No output of classes.
     #[error("{0}; expected is a float output of N×classes")]
     Output(String),
+    /// Results of one picture that no memory should be asked for.
+    #[error("its results of one picture take {} GiB at a time, where {} are the limit", .0 >> 30, MAX_ARENA >> 30)]
+    TooLarge(usize),
     /// An operator that is not taken, or not in this form.
     #[error("{op} `{node}`: {why}")]
     Unsupported {
@@ -32,6 +35,9 @@ pub enum GraphError {
         why: String,
     },
 }
+
+/// Bytes of results of one picture that may be held at a time: 8 GiB.
+const MAX_ARENA: usize = 8 << 30;
 
 impl GraphError {
     pub(super) fn unsupported(op: &str, node: &str, why: impl Into<String>) -> Self {
@@ -106,6 +112,10 @@ fn build(
     let output = view.tensor;
     let nodes = fuse(builder.nodes, &mut builder.weights, output);
     let plan = plan(&builder.tensors, &nodes, input, output);
+    let arena = plan.size.saturating_mul(size_of::<f32>());
+    if arena > MAX_ARENA {
+        return Err(GraphError::TooLarge(arena));
+    }
     let last = nodes.iter().find(|node| node.output == output);
     let probabilities = last.is_some_and(|node| matches!(node.op, Op::Softmax { .. }));
     let mut graph = Graph {

@@ -86,7 +86,13 @@ fn decode_as_is(bytes: &[u8], header: &JpegHeader, pixels: &mut [u8]) -> Result<
     {
         let mut patched = bytes.to_vec();
         patched[at] = 1;
-        return run(&patched, header, ColorSpace::YCbCr, pixels);
+        return match run(&patched, header, ColorSpace::YCbCr, pixels) {
+            // Components that are named R, G and B are RGB to it whatever Adobe's segment says.
+            Err(error) if error.detail().contains("mapping from RGB to YCbCr") => {
+                run(&patched, header, ColorSpace::RGB, pixels)
+            }
+            result => result,
+        };
     }
     run(bytes, header, ColorSpace::RGB, pixels)
 }

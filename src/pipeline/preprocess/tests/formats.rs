@@ -167,3 +167,27 @@ fn buffers_are_reused_without_a_trace_of_the_last_picture() {
         assert_eq!(out, small(&pictures[index]).unwrap(), "picture {index}");
     }
 }
+
+#[test]
+fn rgb_jpegs_decode_both_ways_to_what_they_hold() {
+    let data = |name| format!("{}/tests/data/kinds/{name}.jpg", env!("CARGO_MANIFEST_DIR"));
+    let bytes = std::fs::read(data("rgb")).unwrap();
+    let like = std::fs::read(data("444")).unwrap();
+    for scaled in [true, false] {
+        let options = Options { scaled, ..Options::default() };
+        let rgb = run(&SMALL, &bytes, options).unwrap();
+        let (mean, _) = distance(&rgb, &run(&SMALL, &like, options).unwrap());
+        assert!(mean < 3.0, "scaled {scaled}: {mean}");
+    }
+}
+
+#[test]
+fn a_picture_of_thousands_of_scans_is_refused_at_once() {
+    let file = format!("{}/tests/data/kinds/progressive-grey.jpg", env!("CARGO_MANIFEST_DIR"));
+    let mut bytes = std::fs::read(file).unwrap();
+    assert!(small(&bytes).is_ok());
+    bytes.extend([0xff, 0xda].repeat(600));
+    let error = small(&bytes).unwrap_err();
+    assert_eq!(error.reason(), "unsupported");
+    assert!(error.detail().contains("scans, where 500 are the limit"), "{}", error.detail());
+}

@@ -7,19 +7,31 @@ use crate::pipeline::infer::graph::view::View;
 use crate::pipeline::infer::graph::{Conv, Epilogue, Op, PoolKind, Window};
 
 /// Where a window of `kernel` goes over `input`, by the attributes of Conv and of pools.
+/// No picture has windows, steps or paddings beyond it; sizes that overflow would come of some.
+const LARGEST: usize = 4096;
+
 fn window(op: &Operator, input: [usize; 2], kernel: [usize; 2]) -> Result<Window, String> {
     let stride = op.attributes.pair("strides", 1)?;
     let dilation = op.attributes.pair("dilations", 1)?;
     if stride.contains(&0) || dilation.contains(&0) || kernel.contains(&0) {
         return Err("a window, step or dilation of 0".into());
     }
+    if stride.iter().chain(&dilation).chain(&kernel).any(|&size| size > LARGEST) {
+        return Err(format!("a window, step or dilation above {LARGEST}"));
+    }
     let reach: [usize; 2] = std::array::from_fn(|axis| (kernel[axis] - 1) * dilation[axis] + 1);
     let given = match op.attributes.ints("pads") {
         None => [0; 4],
-        Some(&[a, b, c, d]) if [a, b, c, d].iter().all(|&pad| pad >= 0) => {
+        Some(&[a, b, c, d])
+            if [a, b, c, d].iter().all(|pad| (0..=LARGEST as i64).contains(pad)) =>
+        {
             [a, b, c, d].map(|pad| pad as usize)
         }
-        Some(other) => return Err(format!("its pads are {other:?}, where four sizes are taken")),
+        Some(other) => {
+            return Err(format!(
+                "its pads are {other:?}, where four sizes up to {LARGEST} are taken"
+            ));
+        }
     };
     let (mut pad, mut pad_end) = ([given[0], given[1]], [given[2], given[3]]);
     match op.attributes.text("auto_pad").unwrap_or("NOTSET") {
@@ -63,6 +75,13 @@ impl Builder {
                 weight.dims
             ));
         };
+        if let Some(shape) = op.attributes.ints("kernel_shape")
+            && *shape != [rows as i64, columns as i64]
+        {
+            return Err(format!(
+                "its kernel_shape is {shape:?}, but its weights are {rows}×{columns}"
+            ));
+        }
         let groups = usize::try_from(op.attributes.int("group", 1)).unwrap_or(0);
         if groups == 0 || per_group * groups != channels || outputs % groups != 0 {
             return Err(format!(
@@ -116,6 +135,9 @@ impl Builder {
             op.attributes.pair("kernel_shape", 1)?
         };
         let window = window(op, [height, width], kernel)?;
+        if (0..2).any(|axis| window.pad[axis].max(window.pad_end[axis]) >= window.kernel[axis]) {
+            return Err("its padding is as large as its window, which then may hold nothing".into());
+        }
         let kind = if op.kind == "AveragePool" {
             PoolKind::Average { count_padding: op.attributes.int("count_include_pad", 0) != 0 }
         } else {
@@ -150,7 +172,11 @@ impl Builder {
         let &[0, 0, top, left, 0, 0, bottom, right] = pads.as_slice() else {
             return Err(format!("its pads are {pads:?}; rows and columns of images are padded"));
         };
-        let size = |pad: i64| usize::try_from(pad).map_err(|_| "its pads cut something off");
+        let size = |pad: i64| match usize::try_from(pad) {
+            Ok(size) if size <= LARGEST => Ok(size),
+            Ok(size) => Err(format!("it pads by {size}, where {LARGEST} are the limit")),
+            Err(_) => Err("its pads cut something off".to_owned()),
+        };
         let (before, after) = ([size(top)?, size(left)?], [size(bottom)?, size(right)?]);
         let (x, [channels, height, width]) = self.image(view)?;
         let (oh, ow) = (height + before[0] + after[0], width + before[1] + after[1]);
