@@ -106,7 +106,11 @@ impl CpuEngine {
     }
 
     fn check(&self, pixels: &Pixels, images: usize) -> Result<(), EngineError> {
-        let have = pixels.view().floats().map_or(0, <[f32]>::len);
+        let Some(values) = pixels.view().floats() else {
+            let error = format!("{} takes no pictures of bytes", self.info.model);
+            return Err(EngineError(error));
+        };
+        let have = values.len();
         let want = images * self.input.values();
         if images == 0 || have < want {
             return Err(EngineError(format!(
