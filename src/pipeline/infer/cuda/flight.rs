@@ -6,7 +6,7 @@ use super::driver::Fault;
 use super::engine::Shared;
 use super::gpu::Gpu;
 use super::lane::{Lane, Pictures};
-use crate::pipeline::infer::{Engine, EngineError, InputSpec, Output, Pixels, Ticket};
+use crate::pipeline::infer::{EngineError, InputSpec, Output, Pixels, Ticket};
 use crate::pipeline::pixels::PixelFormat;
 
 struct Batch {

@@ -399,7 +399,7 @@ mod tests {
                     for place in &launch.places {
                         match *place {
                             Place::Weights(at) => {
-                                assert!(at < blob.len() && at.is_multiple_of(256))
+                                assert!(at < blob.len() && at.is_multiple_of(256));
                             }
                             Place::Arena(at) => {
                                 assert!(at < 3 * model.arena * precision.bytes());
