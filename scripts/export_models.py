@@ -2,7 +2,8 @@
 """Exports torchvision's classifiers as ONNX models with random weights, to check and measure engines on.
 
 Weights are drawn from a fixed seed. The statistics of each batch normalisation are those of the activations that
-really arrive there for noise, times a random factor: so folding matters, and nothing dies out or overflows on the way.
+really arrive there for smooth pictures with some noise, times a random factor: so folding matters, and nothing dies out or grows
+on the way, which would make the network chaotic and logits no measure of an engine.
 
     python -m venv /tmp/models-venv
     /tmp/models-venv/bin/pip install torch torchvision onnx
@@ -56,12 +57,20 @@ def settle(model: torch.nn.Module) -> None:
         for name, parameter in module.named_parameters(recurse=False):
             if name == "layer_scale":
                 parameter.data = uniform(parameter, 0.2, 1.0)
+    for module in model.modules():
+        # Gates that follow the picture strongly multiply what differs from layer to layer.
+        if isinstance(module, torchvision.ops.SqueezeExcitation):
+            module.fc1.weight.data *= 0.2
+            module.fc2.weight.data *= 0.2
     model.train()
     for module in model.modules():
-        if isinstance(module, torch.nn.Dropout):
+        # What is dropped at random would be missing in the statistics.
+        if isinstance(module, torch.nn.Dropout | torchvision.ops.StochasticDepth):
             module.eval()
     with torch.no_grad():
-        model(torch.randn(4, 3, 224, 224, generator=generator))
+        smooth = torch.randn(8, 3, 7, 7, generator=generator) * 1.2
+        smooth = torch.nn.functional.interpolate(smooth, size=224, mode="bicubic")
+        model(smooth + 0.3 * torch.randn(8, 3, 224, 224, generator=generator))
     model.eval()
     for module in model.modules():
         if isinstance(module, torch.nn.BatchNorm2d):

@@ -83,15 +83,22 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Name what is on each image: the five likeliest classes
     Classify(Box<ClassifyArgs>),
-    /// Measure a part of the pipeline on its own
-    #[command(subcommand)]
-    Bench(BenchCommand),
+    /// Measure one stage by itself, variant against variant
+    Bench(BenchArgs),
     /// Say what this machine has, and what to do about what is missing
     Doctor(DoctorArgs),
 }
 
-/// What can be measured on its own.
-#[derive(Debug, Subcommand)]
+/// Arguments of `bench`.
+#[derive(Args, Clone, Debug)]
+pub struct BenchArgs {
+    /// What to measure.
+    #[command(subcommand)]
+    pub command: BenchCommand,
+}
+
+/// What `bench` can measure.
+#[derive(Clone, Debug, Subcommand)]
 pub enum BenchCommand {
     /// Inference: images a second and ms a batch, for a model, batch sizes and threads
     Infer(BenchInferArgs),

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
 fn call(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Doctor(args) => commands::doctor::run(args),
-        Command::Bench(command) => commands::bench::run(&command),
+        Command::Bench(args) => commands::bench::run(&args.command),
         Command::Run(args) => commands::run::run(*args),
         Command::Classify(args) => commands::classify::run(&args),
     }

@@ -44,12 +44,64 @@ fn the_long_help() {
 #[test]
 fn the_help_of_each_command() {
     let mut all = String::new();
-    for command in ["classify", "doctor"] {
-        let output = pipetop(&[command, "-h"]);
+    for command in [&["classify"][..], &["bench"], &["bench", "infer"], &["doctor"]] {
+        let output = pipetop(&[command, &["-h"]].concat());
         assert_eq!(output.status.code(), Some(0));
         all += &stdout(&output);
     }
     insta::assert_snapshot!(all);
+}
+
+#[test]
+fn bench_infer_writes_logits_and_says_what_is_no_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let model = "tests/data/ops/softmax.onnx";
+    let (input, logits) = (path("in"), path("out"));
+    std::fs::write(&input, [0_u8; 2 * 3 * 6 * 6 * 4]).unwrap();
+    let args = ["bench", "infer", "--model", model, "--input", &input, "--logits", &logits];
+    let output = pipetop(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains("2 × 6 logits by CPU"), "{}", stderr(&output));
+    let bytes = std::fs::read(&logits).unwrap();
+    let values: Vec<f32> =
+        bytes.as_chunks::<4>().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
+    assert_eq!(values.len(), 12);
+    assert!((values.iter().sum::<f32>() - 2.0).abs() < 1e-5, "{values:?}");
+
+    std::fs::write(&input, [0_u8; 100]).unwrap();
+    let output = pipetop(&args);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("100 bytes are no pictures for softmax"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn bench_infer_reports_runs_and_layers() {
+    let args = ["bench", "infer", "--model", "tests/data/ops/squeeze_excite.onnx", "--json"];
+    let output = pipetop(
+        &[&args[..], &["--layers", "--batch", "1,3", "--threads", "1,2", "--seconds", "0.05"]]
+            .concat(),
+    );
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(report["schema"], "pipetop.bench.infer/1");
+    assert_eq!(report["engine"]["kind"], "cpu");
+    let runs = report["runs"].as_array().unwrap();
+    let cases: Vec<_> =
+        runs.iter().map(|run| (run["threads"].as_u64(), run["batch"].as_u64())).collect();
+    assert_eq!(cases, [(1, 1), (1, 3), (2, 1), (2, 3)].map(|(t, b)| (Some(t), Some(b))));
+    assert!(runs.iter().all(|run| run["img_s"].as_f64() > Some(0.0)), "{report}");
+    let layers = report["layers"].as_array().unwrap();
+    let ops: Vec<_> = layers.iter().map(|layer| layer["op"].as_str().unwrap()).take(7).collect();
+    assert_eq!(ops, ["input", "conv", "global average", "conv", "conv", "mul", "transpose"]);
+
+    let output = pipetop(&["bench", "infer", "--engine", "null"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("null runs no model"), "{}", stderr(&output));
 }
 
 #[test]

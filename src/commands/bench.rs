@@ -1,14 +1,18 @@
-//! `pipetop bench`: one part of the pipeline, measured on its own.
+//! `pipetop bench`: how fast one stage is by itself, variant against variant.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`infer`] | the command `bench infer` |
 
 pub mod infer;
 
 use super::{Exit, Failure};
 use crate::cli::BenchCommand;
 
-/// Measures what was asked for.
+/// Calls the bench that was chosen.
 ///
 /// # Errors
-/// Where it cannot be measured, or stdout cannot be written.
+/// Where nothing can be measured, or a result not be written.
 pub fn run(command: &BenchCommand) -> Result<Exit, Failure> {
     match command {
         BenchCommand::Infer(args) => infer::run(args),

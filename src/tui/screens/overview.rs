@@ -1,7 +1,7 @@
 //! The overview: how fast, what limits it, what to turn.
 //!
 //! ```text
-//!  pipetop  photos/ → efficientnet_lite0 · rten on CPU     1 Overview  2 Threads  ▶ 00:01:42
+//!  pipetop  photos/ → efficientnet_lite0 · CPU (AVX2)      1 Overview  2 Threads  ▶ 00:01:42
 //!   12 480 img/s   p50 21.0 ms  p95 30.1 ms  p99 41.2 ms                          synthetic
 //! ─ pipeline ── n ─ busy ────────── img/s ─ p50 / p95 ms ─ queue ───── depth ────────────────
 //!   load        8  ███▍┄┄┄┄┄  41%  15 100   2.10 /  4.02   ███████▍  212/256

@@ -72,7 +72,7 @@ fn first_row(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout) {
     frame.render_widget(run_state(app, theme).right_aligned(), state);
 }
 
-/// `photos/ → efficientnet_lite0 · rten on CPU`, the middle first to go.
+/// `photos/ → efficientnet_lite0 · CPU (AVX2)`, the middle first to go.
 fn names(snapshot: &Snapshot, room: usize, theme: &Theme) -> Vec<Span<'static>> {
     let run = &snapshot.run;
     let arrow = theme.pick(" → ", " -> ");

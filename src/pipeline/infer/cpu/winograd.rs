@@ -12,8 +12,8 @@ use crate::pipeline::infer::graph::{Activation, Conv, Graph, Node, Window};
 
 /// Places of a transformed tile.
 const PLACES: usize = 16;
-/// Values of transformed input and output that a block holds: 1 MB with both.
-const BLOCK: usize = 256 * 1024;
+/// Values of transformed input and output that a block holds: half a MB.
+const BLOCK: usize = 128 * 1024;
 
 /// A convolution, ready to run.
 pub(super) struct Winograd {

@@ -347,16 +347,16 @@ macro_rules! kernels {
                         if n == LANES { store(p, value) } else { store_part(p, value, n) }
                     };
                     let edge = |x: usize| {
+                        // Columns of the window that are within the image.
                         let left = x * stride;
+                        let first = w.pad[1].saturating_sub(left).div_ceil(dilation);
+                        let end = (w.input[1] + w.pad[1]).saturating_sub(left).div_ceil(dilation);
                         let mut sum = bias;
                         for ky in first_row..rows {
                             let y = top + ky * w.dilation[0] - w.pad[0];
-                            for kx in 0..kernel {
-                                let at = left + kx * dilation;
-                                if at < w.pad[1] || at - w.pad[1] >= w.input[1] {
-                                    continue;
-                                }
-                                let value = fetch(image.add(y * line + (at - w.pad[1]) * c));
+                            for kx in first..end.min(kernel) {
+                                let at = left + kx * dilation - w.pad[1];
+                                let value = fetch(image.add(y * line + at * c));
                                 sum = fma(value, load(weights.add((ky * kernel + kx) * row.step)), sum);
                             }
                         }
@@ -367,23 +367,26 @@ macro_rules! kernels {
                     }
                     let mut x = inner_from;
                     if K > 0 && n == LANES {
+                        let pixels = |x: usize| image.wrapping_add(top * line + x * S * c).wrapping_sub(w.pad[0] * line + w.pad[1] * c);
+                        let start = (first_row, rows);
                         while x + $long <= inner_to {
-                            let mut sums = [bias; $long];
-                            for ky in first_row..rows {
-                                let y = top + ky - w.pad[0];
-                                let pixel = image.add(y * line + (x * S - w.pad[1]) * c);
-                                let taps = weights.add(ky * K * row.step);
-                                for kx in 0..K {
-                                    let weight = load(taps.add(kx * row.step));
-                                    for (i, sum) in sums.iter_mut().enumerate() {
-                                        *sum = fma(load(pixel.add((i * S + kx) * c)), weight, *sum);
-                                    }
-                                }
-                            }
+                            let sums = side_by_side::<K, S, $long>(pixels(x), (line, c), (weights, row.step), start, bias);
                             for (i, sum) in sums.into_iter().enumerate() {
                                 put(x + i, sum);
                             }
                             x += $long;
+                        }
+                        while x + 3 <= inner_to {
+                            let sums = side_by_side::<K, S, 3>(pixels(x), (line, c), (weights, row.step), start, bias);
+                            for (i, sum) in sums.into_iter().enumerate() {
+                                put(x + i, sum);
+                            }
+                            x += 3;
+                        }
+                        while x < inner_to {
+                            let [sum] = side_by_side::<K, S, 1>(pixels(x), (line, c), (weights, row.step), start, bias);
+                            put(x, sum);
+                            x += 1;
                         }
                     }
                     for x in x..w.output[1] {
@@ -392,6 +395,34 @@ macro_rules! kernels {
                     from += LANES;
                 }
             }
+        }
+
+        /// `N` outputs side by side, all of whose columns are within the image: `pixel` is where the window of the first would begin,
+        /// of whose rows `from .. to` are within the image.
+        $(#[$feature])?
+        #[inline]
+        unsafe fn side_by_side<const K: usize, const S: usize, const N: usize>(
+            pixel: *const f32,
+            (line, channels): (usize, usize),
+            (weights, step): (*const f32, usize),
+            (from, to): (usize, usize),
+            bias: Vector,
+        ) -> [Vector; N] {
+            let mut sums = [bias; N];
+            for ky in from..to {
+                // SAFETY: the caller vouches for rows and columns, and for K × K weights of whole vectors.
+                unsafe {
+                    let pixel = pixel.wrapping_add(ky * line);
+                    let taps = weights.add(ky * K * step);
+                    for kx in 0..K {
+                        let weight = load(taps.add(kx * step));
+                        for (i, sum) in sums.iter_mut().enumerate() {
+                            *sum = fma(load(pixel.add((i * S + kx) * channels)), weight, *sum);
+                        }
+                    }
+                }
+            }
+            sums
         }
 
         /// Calls `each` with every place of the window of output (row.at, x) within the image.
