@@ -1,4 +1,4 @@
-//! The engine on the CPU: a [`Graph`](super::graph::Graph) over NHWC f32, with kernels of our own.
+//! The engine on the CPU: a [`Graph`] over NHWC f32, with kernels of our own.
 //!
 //! | module | what |
 //! |---|---|
