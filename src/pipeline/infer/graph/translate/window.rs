@@ -23,7 +23,9 @@ fn window(op: &Operator, input: [usize; 2], kernel: [usize; 2]) -> Result<Window
     let given = match op.attributes.ints("pads") {
         None => [0; 4],
         Some(&[a, b, c, d])
-            if [a, b, c, d].iter().all(|pad| (0..=LARGEST as i64).contains(pad)) =>
+            if [a, b, c, d]
+                .iter()
+                .all(|&pad| usize::try_from(pad).is_ok_and(|pad| pad <= LARGEST)) =>
         {
             [a, b, c, d].map(|pad| pad as usize)
         }
@@ -76,7 +78,7 @@ impl Builder {
             ));
         };
         if let Some(shape) = op.attributes.ints("kernel_shape")
-            && *shape != [rows as i64, columns as i64]
+            && !shape.iter().map(|&size| usize::try_from(size).ok()).eq([Some(rows), Some(columns)])
         {
             return Err(format!(
                 "its kernel_shape is {shape:?}, but its weights are {rows}×{columns}"
