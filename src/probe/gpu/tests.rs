@@ -378,3 +378,23 @@ impl std::io::Write for Shared {
         Ok(())
     }
 }
+
+#[test]
+fn a_real_h200_at_work_reads_busy_and_a_fifth_full() {
+    let mut bench = Bench::played("h200-busy");
+    let from = bench.until(500).remove(0);
+    let to = bench.until(2900).remove(0);
+    for (metric, least, most) in [
+        (Metric::Busy, 0.999, 1.001),
+        (Metric::SmActive, 0.85, 0.90),
+        (Metric::SmOccupancy, 0.20, 0.23),
+        (Metric::Tensor, 0.05, 0.07),
+        (Metric::Dram, 0.18, 0.21),
+        (Metric::Power, 465.0, 485.0),
+        (Metric::SmClock, 1979.9, 1980.1),
+    ] {
+        let got = mean(&from, &to, metric);
+        assert!((least..=most).contains(&got), "{metric:?}: {got}");
+    }
+    assert!(to.value(Metric::Fan).is_none(), "this card has none");
+}
