@@ -134,6 +134,27 @@ pub struct DeviceTimes {
     pub occupancy: Option<Nanos>,
 }
 
+/// Whether pictures of floats hold a batch of so many images of `model`.
+///
+/// # Errors
+/// Where they are none, too few, or bytes.
+fn check_floats(
+    pixels: &Pixels,
+    images: usize,
+    (input, model): (&InputSpec, &str),
+) -> Result<(), EngineError> {
+    let Some(values) = pixels.view().floats() else {
+        return Err(EngineError(format!("{model} takes no pictures of bytes")));
+    };
+    let (have, want) = (values.len(), images * input.values());
+    if images == 0 || have < want {
+        return Err(EngineError(format!(
+            "a batch of {images} images holds {have} values, where {model} wants {want}"
+        )));
+    }
+    Ok(())
+}
+
 /// A batch that is under way.
 pub trait Ticket: Send {
     /// Blocks until the batch is done. An engine without a device computes in here, on the calling

@@ -17,7 +17,7 @@ pub use crate::pipeline::infer::{DeviceTimes, EngineInfo};
 pub use crate::pipeline::knobs::KnobChange;
 pub use crate::pipeline::ledger::{FailedItem, Segment};
 pub use crate::pipeline::source::InputInfo;
-pub use crate::probe::gpu::{Gauge, GpuSample, GpuWatch, Metric};
+pub use crate::probe::gpu::{Gauge, GpuSample, GpuWatch, Metric, Throttle};
 pub use crate::probe::state::{Wait, Waits};
 
 /// Everything that was measured up to one moment of a run.

@@ -3,7 +3,7 @@
 //! Occupancy alone is never called a fault: a matrix multiplication at the power limit fills 14 % of the
 //! warps. It counts where SMs are empty too, and neither tensor cores nor memory are at work.
 
-use crate::probe::gpu::{Metric, Throttle};
+use crate::profile::snapshot::{Metric, Throttle};
 use crate::profile::window::Window;
 use crate::profile::window::gpu::DeviceUse;
 use crate::tui::format::{clock, length, percent};

@@ -4,7 +4,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 use super::rounded;
-use crate::probe::gpu::{GpuWatch, Metric, Throttle};
+use crate::profile::snapshot::{GpuWatch, Metric, Throttle};
 use crate::profile::window::Window;
 use crate::profile::window::gpu::GpuUse;
 

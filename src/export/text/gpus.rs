@@ -26,7 +26,7 @@ impl Text {
         if gpu.engine {
             shares.push(share("our events", gpu.event_busy));
         }
-        match gpu.absent.get(&crate::probe::gpu::Metric::SmOccupancy) {
+        match gpu.absent.get(&crate::profile::snapshot::Metric::SmOccupancy) {
             Some(reason) => shares.push(format!("SM occupancy —: {reason}")),
             None => shares.extend([
                 share("SM active", gpu.sm_active),

@@ -32,7 +32,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::graph::Graph;
-use super::{Engine, EngineError, EngineInfo, InputSpec, Output, Pixels, Ticket};
+use super::{Engine, EngineError, EngineInfo, InputSpec, Output, Pixels, Ticket, check_floats};
 use network::{Batch, Idle, Network};
 use simd::Isa;
 use team::Team;
@@ -106,17 +106,7 @@ impl CpuEngine {
     }
 
     fn check(&self, pixels: &Pixels, images: usize) -> Result<(), EngineError> {
-        let Some(values) = pixels.view().floats() else {
-            return Err(EngineError(format!("{} takes no pictures of bytes", self.info.model)));
-        };
-        let (have, want) = (values.len(), images * self.input.values());
-        if images == 0 || have < want {
-            return Err(EngineError(format!(
-                "a batch of {images} images holds {have} values, where {} wants {want}",
-                self.info.model
-            )));
-        }
-        Ok(())
+        check_floats(pixels, images, (&self.input, &self.info.model))
     }
 }
 

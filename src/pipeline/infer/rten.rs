@@ -5,7 +5,9 @@ use rten_tensor::Tensor;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
-use super::{Engine, EngineError, EngineInfo, InputSpec, Output, Pixels, Ticket, workers};
+use super::{
+    Engine, EngineError, EngineInfo, InputSpec, Output, Pixels, Ticket, check_floats, workers,
+};
 
 /// A model on the CPU. [`Ticket::wait`] computes: on a thread of [`Engine::spawn_worker`] in place, on
 /// any other with the help of a pool that starts with the first such wait.
@@ -74,16 +76,7 @@ impl Engine for RtenEngine {
     }
 
     fn submit(&self, pixels: Pixels, images: usize) -> Result<Box<dyn Ticket>, EngineError> {
-        let Some(values) = pixels.view().floats() else {
-            return Err(EngineError(format!("{} takes no pictures of bytes", self.info.model)));
-        };
-        let (have, want) = (values.len(), images * self.input.values());
-        if images == 0 || have < want {
-            return Err(EngineError(format!(
-                "a batch of {images} images holds {have} values, where {} wants {want}",
-                self.info.model
-            )));
-        }
+        check_floats(&pixels, images, (&self.input, &self.info.model))?;
         Ok(Box::new(Ready { network: Arc::clone(&self.network), pixels, images }))
     }
 

@@ -4,8 +4,7 @@
 use ratatui::Frame;
 use ratatui::text::{Line, Span};
 
-use crate::probe::gpu::Throttle;
-use crate::profile::snapshot::{GpuSample, Metric};
+use crate::profile::snapshot::{GpuSample, Metric, Throttle};
 use crate::profile::window::Window;
 use crate::profile::window::gpu::GpuUse;
 use crate::tui::format::{MISSING, clauses, megabytes, memory, memory_of, percent, thousands};
