@@ -202,7 +202,8 @@ fn device(at: Nanos) -> DeviceSample {
         gaps: batches,
         gap: batches * 4 * MS,
         gap_max: 9 * MS,
-        occupancy: Some(batches * 18 * MS),
+        occupancy: batches * 18 * MS,
+        occupancy_over: batches * 72 * MS,
     };
     DeviceSample { uuid: Some("GPU-1".into()), times }
 }

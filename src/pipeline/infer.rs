@@ -129,9 +129,11 @@ pub struct DeviceTimes {
     pub gap: Nanos,
     /// The longest of them.
     pub gap_max: Nanos,
-    /// ∫ theoretical occupancy (0 to 1) of the running kernels over `compute`, where it is known:
-    /// divided by `compute` it is their mean.
-    pub occupancy: Option<Nanos>,
+    /// ∫ theoretical occupancy (0 to 1) of the running kernels over `occupancy_over`: divided by that it is
+    /// their mean.
+    pub occupancy: Nanos,
+    /// The part of `compute` for which it is known.
+    pub occupancy_over: Nanos,
 }
 
 /// Whether pictures of floats hold a batch of so many images of `model`.

@@ -153,8 +153,8 @@ impl Card {
         times.gap += batches * 12_000;
         times.gap_max = 2_400_000;
         times.busy += TICK - batches * 12_000;
-        let occupancy = times.occupancy.unwrap_or(0);
-        times.occupancy = Some(occupancy + batches * compute / [8, 4][later]);
+        times.occupancy += batches * compute / [8, 4][later];
+        times.occupancy_over += batches * compute;
     }
 
     fn read(&mut self, tick: usize, at: u64, load: [f64; 7]) {

@@ -56,8 +56,8 @@ impl<'a> Window<'a> {
             (batches > 0).then(|| to.saturating_sub(from) as f64 / batches as f64)
         };
         let gaps = to.gaps.saturating_sub(from.gaps);
-        let compute = to.compute.saturating_sub(from.compute) as f64;
-        let occupied = |to: Nanos| to.saturating_sub(from.occupancy.unwrap_or(0)) as f64 / compute;
+        let over = to.occupancy_over.saturating_sub(from.occupancy_over);
+        let occupied = to.occupancy.saturating_sub(from.occupancy) as f64 / over as f64;
         Some(DeviceUse {
             batches,
             busy: (to.busy.saturating_sub(from.busy) as f64 / length).min(1.0),
@@ -67,7 +67,7 @@ impl<'a> Window<'a> {
             gaps,
             gap: (gaps > 0).then(|| to.gap.saturating_sub(from.gap) as f64 / gaps as f64),
             gap_max: to.gap_max as f64,
-            occupancy: to.occupancy.filter(|_| compute > 0.0).map(occupied),
+            occupancy: (over > 0).then_some(occupied),
         })
     }
 
@@ -213,7 +213,8 @@ mod tests {
             gaps: n / 2,
             gap: n * 1_000_000,
             gap_max: 7_000_000,
-            occupancy: Some(n * 3_000_000),
+            occupancy: n * 1_500_000,
+            occupancy_over: n * 3_000_000,
         };
         let with = |at, n, uuid: Option<&str>| {
             let device = DeviceSample { uuid: uuid.map(Into::into), times: times(n) };

@@ -18,6 +18,10 @@ pub struct Spent {
     pub compute_ms: f64,
     /// Milliseconds of copying from the device.
     pub download_ms: f64,
+    /// ∫ theoretical occupancy (0 to 1) of the running kernels, in milliseconds.
+    pub occupancy_ms: f64,
+    /// Milliseconds of computing for which it is known.
+    pub occupancy_over_ms: f64,
     /// How often the device computed nothing between two batches.
     pub gaps: u64,
     /// Milliseconds of these gaps together.
@@ -49,16 +53,25 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Adds a batch. Its `computed` event must not be recorded again: it is kept.
+    /// Adds a batch, whose kernels have that theoretical occupancy. Its `computed` event must not be recorded again: it is kept.
     ///
     /// # Errors
     /// Where the driver cannot tell the time between events.
-    pub(super) fn add(&mut self, images: usize, moments: &Moments) -> Result<(), Fault> {
+    pub(super) fn add(
+        &mut self,
+        images: usize,
+        moments: &Moments,
+        occupancy: Option<f64>,
+    ) -> Result<(), Fault> {
         let compute = f64::from(moments.uploaded.until(&moments.computed)?);
         self.spent.batches += 1;
         self.spent.images += images as u64;
         self.spent.upload_ms += f64::from(moments.started.until(&moments.uploaded)?);
         self.spent.compute_ms += compute;
+        if let Some(occupancy) = occupancy {
+            self.spent.occupancy_ms += occupancy * compute;
+            self.spent.occupancy_over_ms += compute;
+        }
         self.spent.download_ms += f64::from(moments.computed.until(&moments.done)?);
         let later = match &self.end {
             Some(end) => f64::from(end.until(&moments.computed)?),

@@ -187,6 +187,7 @@ mod tests {
             multiprocessors: 1,
             shared_per_block: 0,
             shared_per_multiprocessor: 0,
+            threads_per_multiprocessor: 0,
             memory: 0,
             uuid: String::new(),
         };

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 mod memory;
 mod module;
+mod occupancy;
 mod stream;
 
 pub(super) use memory::{Memory, Pinned};
@@ -126,6 +127,8 @@ pub struct Facts {
     pub shared_per_block: usize,
     /// Shared memory of a multiprocessor, bytes.
     pub shared_per_multiprocessor: usize,
+    /// Threads that may be resident on a multiprocessor.
+    pub threads_per_multiprocessor: usize,
     /// Bytes of memory.
     pub memory: usize,
     /// As NVML writes it: `GPU-…`.
@@ -157,6 +160,10 @@ pub(super) fn facts(index: usize) -> Result<Facts, Fault> {
             .max(0) as usize,
         shared_per_multiprocessor: attribute(
             A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+        )?
+        .max(0) as usize,
+        threads_per_multiprocessor: attribute(
+            A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
         )?
         .max(0) as usize,
         memory,

@@ -163,6 +163,9 @@ fn warm_up(gpu: &Gpu, driver: i32, batch: usize, tell: &dyn Fn(&str)) -> Result<
     let bytes = vec![0; batch * 3 * side * side];
     gpu.enqueue(&mut lane, Pictures { bytes: &bytes, pinned: false }, batch)?;
     lane.wait()?;
+    if batch <= gpu.limit() {
+        gpu.time_steps(&lane, rung(batch).min(gpu.limit()))?;
+    }
     gpu.return_lane(lane);
     Ok(())
 }
@@ -224,7 +227,8 @@ impl Engine for CudaEngine {
             gap: mean(|spent| spent.gap_ms),
             gap_max: (spent.iter().map(|spent| spent.gap_max_ms).fold(0.0, f64::max) * 1e6)
                 as Nanos,
-            occupancy: None,
+            occupancy: mean(|spent| spent.occupancy_ms),
+            occupancy_over: mean(|spent| spent.occupancy_over_ms),
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::driver::Fault;
 use super::engine::Shared;
 use super::gpu::Gpu;
-use super::lane::{Lane, Pictures};
+use super::lane::{Lane, Pictures, rung};
 use crate::pipeline::infer::{EngineError, InputSpec, Output, Pixels, Ticket};
 use crate::pipeline::pixels::PixelFormat;
 
@@ -72,7 +72,8 @@ impl Batch {
         lane.wait()?;
         let logits = lane.logits(self.images * gpu.model().classes);
         let moments = lane.take_moments()?;
-        gpu.account().add(self.images, &moments)?;
+        let occupancy = gpu.occupancy(rung(self.images).min(gpu.limit()));
+        gpu.account().add(self.images, &moments, occupancy)?;
         Ok(logits)
     }
 

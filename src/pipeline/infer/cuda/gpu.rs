@@ -1,5 +1,6 @@
 //! One device with a model on it.
 
+mod occupancy;
 mod steps;
 
 use std::collections::HashMap;
@@ -65,6 +66,7 @@ pub(super) struct Gpu {
     limit: AtomicUsize,
     lost: AtomicBool,
     account: Mutex<Account>,
+    occupancies: Mutex<occupancy::Occupancies>,
     /// When the batch is computed after which the next large one is to come.
     turn: Mutex<Option<Arc<Event>>>,
 }
@@ -118,6 +120,7 @@ impl Gpu {
             back: Condvar::new(),
             lost: AtomicBool::new(false),
             account: Mutex::default(),
+            occupancies: Mutex::default(),
             turn: Mutex::default(),
         })
     }

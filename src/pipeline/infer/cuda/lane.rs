@@ -137,6 +137,7 @@ impl Lane {
             steps.iter().try_for_each(|step| gpu.start(step, &self.stream, &addresses))
         })?;
         self.stream.prepare(&graph)?;
+        gpu.find_occupancy(self, size, &steps)?;
         if let Some(room) = &mut self.room {
             room.graphs.insert(size, graph);
         }

@@ -155,6 +155,7 @@ pub(super) mod tests {
             multiprocessors: 132,
             shared_per_block: 227 << 10,
             shared_per_multiprocessor: 228 << 10,
+            threads_per_multiprocessor: 2048,
             memory: 140 << 30,
             uuid: String::new(),
         }

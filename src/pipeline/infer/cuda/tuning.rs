@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::cudnn;
 use super::driver::{Event, Fault};
-use super::gpu::{Choice, Gpu};
+use super::gpu::{Choice, Gpu, Step};
 use super::kernels::{FNV, fingerprint, fnv};
 use super::lane::Lane;
 use super::layers::Layer;
@@ -47,7 +47,7 @@ pub(super) fn measure(gpu: &Gpu, lane: &Lane, size: usize) -> Result<Vec<Choice>
         }
         let mut best = (f32::INFINITY, guess);
         for choice in tried {
-            match time(gpu, lane, index, choice, size) {
+            match time(gpu, lane, &gpu.layer_steps(index, choice, size)) {
                 Ok(ms) if ms < best.0 => best = (ms, choice),
                 Ok(_) => {}
                 // What cuDNN cannot do is no reason to give up.
@@ -64,10 +64,9 @@ pub(super) fn measure(gpu: &Gpu, lane: &Lane, size: usize) -> Result<Vec<Choice>
     Ok(choices)
 }
 
-/// Milliseconds that one layer takes when computed so.
-fn time(gpu: &Gpu, lane: &Lane, index: usize, choice: Choice, size: usize) -> Result<f32, Fault> {
+/// Milliseconds that these steps take; the lane has room for them.
+pub(super) fn time(gpu: &Gpu, lane: &Lane, steps: &[Step]) -> Result<f32, Fault> {
     let (stream, addresses) = (lane.stream(), lane.addresses(gpu));
-    let steps = gpu.layer_steps(index, choice, size);
     let once = || steps.iter().try_for_each(|step| gpu.start(step, stream, &addresses));
     once()?;
     let graph = stream.capture(|| (0..RUNS).try_for_each(|_| once()))?;

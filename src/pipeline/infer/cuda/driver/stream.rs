@@ -5,7 +5,7 @@ use cudarc::driver::sys::{self, CUresult};
 use std::ffi::c_void;
 use std::sync::{Arc, OnceLock};
 
-use super::{Context, Fault, Function, Memory, Pinned, failed};
+use super::{Context, Fault, Function, Memory, Pinned, failed, occupancy};
 
 /// A queue of work on the device.
 #[derive(Debug)]
@@ -110,6 +110,36 @@ impl Stream {
 
     /// Records what `body` puts on the stream, which does not run, as a graph.
     pub(crate) fn capture(&self, body: impl FnOnce() -> Result<(), Fault>) -> Result<Graph, Fault> {
+        let graph = self.captured(body)?;
+        let flags = sys::CUgraphInstantiate_flags(0);
+        #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
+        // SAFETY: the graph was just made and is destroyed once.
+        let exec = unsafe {
+            let exec = result::graph::instantiate(graph, flags);
+            let _ = result::graph::destroy(graph);
+            exec
+        };
+        let exec = exec.map_err(failed("recording a graph"))?;
+        Ok(Graph { context: Arc::clone(&self.context), exec })
+    }
+
+    /// The mean theoretical occupancy (0 to 1) of the kernels that `body` puts on the stream, which do not run, on a
+    /// device that takes `threads` threads a multiprocessor; `None` where the driver does not tell.
+    pub(crate) fn occupancy(
+        &self,
+        threads: usize,
+        body: impl FnOnce() -> Result<(), Fault>,
+    ) -> Result<Option<f64>, Fault> {
+        let graph = self.captured(body)?;
+        let occupancy = occupancy::of(graph, threads);
+        #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
+        // SAFETY: the graph was just made and is destroyed once.
+        let _ = unsafe { result::graph::destroy(graph) };
+        Ok(occupancy)
+    }
+
+    /// What `body` puts on the stream, which does not run; the caller destroys it.
+    fn captured(&self, body: impl FnOnce() -> Result<(), Fault>) -> Result<sys::CUgraph, Fault> {
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         let failed = failed("recording a graph");
         #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
@@ -120,16 +150,7 @@ impl Stream {
         // SAFETY: capturing began above; it must end after an error in `body` too.
         let graph = unsafe { result::stream::end_capture(self.raw) };
         done?;
-        let graph = graph.map_err(&failed)?;
-        let flags = sys::CUgraphInstantiate_flags(0);
-        #[expect(unsafe_code, reason = "the bindings' calls are unsafe")]
-        // SAFETY: the graph was just made and is destroyed once.
-        let exec = unsafe {
-            let exec = result::graph::instantiate(graph, flags);
-            let _ = result::graph::destroy(graph);
-            exec
-        };
-        Ok(Graph { context: Arc::clone(&self.context), exec: exec.map_err(&failed)? })
+        graph.map_err(&failed)
     }
 
     /// Runs a graph, when its turn comes.
