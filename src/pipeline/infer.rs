@@ -136,19 +136,21 @@ pub struct DeviceTimes {
     pub occupancy_over: Nanos,
 }
 
-/// Whether pictures of floats hold a batch of so many images of `model`.
+/// Whether pictures hold a batch of so many images as `input` of `model` has them.
 ///
 /// # Errors
-/// Where they are none, too few, or bytes.
-fn check_floats(
+/// Where they are none, too few, or of another type.
+fn check_pictures(
     pixels: &Pixels,
     images: usize,
     (input, model): (&InputSpec, &str),
 ) -> Result<(), EngineError> {
-    let Some(values) = pixels.view().floats() else {
-        return Err(EngineError(format!("{model} takes no pictures of bytes")));
-    };
-    let (have, want) = (values.len(), images * input.values());
+    let view = pixels.view();
+    if view.bytes().is_some() != (input.format == PixelFormat::U8Nhwc) {
+        let format = input.format;
+        return Err(EngineError(format!("{model} takes pictures of {format}, and no others")));
+    }
+    let (have, want) = (view.len(), images * input.values());
     if images == 0 || have < want {
         return Err(EngineError(format!(
             "a batch of {images} images holds {have} values, where {model} wants {want}"

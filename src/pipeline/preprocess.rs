@@ -25,6 +25,7 @@ mod turn;
 mod vectors;
 
 pub use guard::guarded;
+pub use normalise::BytesToFloats;
 pub use orientation::Orientation;
 pub use resize::Filter;
 pub use sniff::{Format, sniff};

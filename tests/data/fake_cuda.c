@@ -532,9 +532,10 @@ Result cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long 
 #endif
 
 Result cuGraphLaunch(struct Launch *graph, struct Stream *s) {
-    /* A batch begins with its pictures. */
-    if (graph && graph->function && !strcmp(graph->function->name, "normalise") && batches_left >= 0 && batches_left-- == 0)
-        lost = 1;
+    /* A batch begins with its pictures, and goes on with something else. */
+    int batch = graph && graph->function && !strcmp(graph->function->name, "normalise") && graph->next
+        && strcmp(graph->next->function->name, "normalise");
+    if (batch && batches_left >= 0 && batches_left-- == 0) lost = 1;
     if (lost) return late ? OK : LOST;
     for (; graph; graph = graph->next) put_on(s, graph);
     return OK;

@@ -6,6 +6,7 @@
 //! | `product` | convolutions and matrix products: packed weights, blocks, gathered rows |
 //! | `winograd` | 3×3 convolutions in fewer multiplications |
 //! | `steps` | every other operation, and what is common to all: tasks that threads share |
+//! | `intake` | pictures become what the graph takes |
 //! | `network` | a graph made ready, and one batch going through it |
 //! | `team` | threads that help with one batch |
 //!
@@ -19,6 +20,7 @@
 )]
 
 mod buffer;
+mod intake;
 mod network;
 mod product;
 mod simd;
@@ -32,7 +34,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::graph::Graph;
-use super::{Engine, EngineError, EngineInfo, InputSpec, Output, Pixels, Ticket, check_floats};
+use super::{Engine, EngineError, EngineInfo, InputSpec, Output, Pixels, Ticket, check_pictures};
+use intake::Intake;
 use network::{Batch, Idle, Network};
 use simd::Isa;
 use team::Team;
@@ -66,7 +69,7 @@ impl CpuEngine {
         names: Arc<[String]>,
         graph: &Graph,
     ) -> Self {
-        let network = Arc::new(Network::new(isa, graph));
+        let network = Arc::new(Network::new(isa, graph, Intake::of(&input)));
         let info = EngineInfo {
             kind: "cpu".into(),
             model,
@@ -106,7 +109,7 @@ impl CpuEngine {
     }
 
     fn check(&self, pixels: &Pixels, images: usize) -> Result<(), EngineError> {
-        check_floats(pixels, images, (&self.input, &self.info.model))
+        check_pictures(pixels, images, (&self.input, &self.info.model))
     }
 }
 

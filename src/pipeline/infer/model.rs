@@ -265,7 +265,8 @@ fn cpu(
     graph: &Graph,
 ) -> Result<CpuEngine, ModelError> {
     let about = About::of(options, config, graph.side, graph.classes)?;
-    Ok(CpuEngine::new(about.name, about.input, about.classes, graph))
+    let input = InputSpec { format: PixelFormat::U8Nhwc, ..about.input };
+    Ok(CpuEngine::new(about.name, input, about.classes, graph))
 }
 
 /// The batch for which an engine on a GPU is made ready before the first one comes, where none is asked for.

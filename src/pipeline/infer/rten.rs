@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
 use super::{
-    Engine, EngineError, EngineInfo, InputSpec, Output, Pixels, Ticket, check_floats, workers,
+    Engine, EngineError, EngineInfo, InputSpec, Output, Pixels, Ticket, check_pictures, workers,
 };
 
 /// A model on the CPU. [`Ticket::wait`] computes: on a thread of [`Engine::spawn_worker`] in place, on
@@ -76,7 +76,7 @@ impl Engine for RtenEngine {
     }
 
     fn submit(&self, pixels: Pixels, images: usize) -> Result<Box<dyn Ticket>, EngineError> {
-        check_floats(&pixels, images, (&self.input, &self.info.model))?;
+        check_pictures(&pixels, images, (&self.input, &self.info.model))?;
         Ok(Box::new(Ready { network: Arc::clone(&self.network), pixels, images }))
     }
 

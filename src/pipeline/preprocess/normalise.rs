@@ -19,11 +19,36 @@ pub(super) struct Normaliser {
     upright: Vec<u8>,
 }
 
+/// The same for an engine that has bytes as decoded, pixels one after another.
+#[derive(Clone, Copy, Debug)]
+pub struct BytesToFloats {
+    scale: Scale,
+    vectors: Vectors,
+}
+
+impl BytesToFloats {
+    /// With the mean and standard deviation of `spec`.
+    pub fn new(spec: &InputSpec) -> Self {
+        Self { scale: Scale::of(spec), vectors: Vectors::best() }
+    }
+
+    /// From `bytes`, whole pixels, to as many normalised floats in the same order.
+    pub fn run(&self, bytes: &[u8], out: &mut [f32]) {
+        interleaved(self.vectors, self.scale, bytes, out);
+    }
+}
+
 /// What becomes of a value: (value − mean) × 1/std. The product is within one rounding of the quotient.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Scale {
     mean: [f32; 3],
     factor: [f32; 3],
+}
+
+impl Scale {
+    fn of(spec: &InputSpec) -> Self {
+        Self { mean: spec.mean, factor: spec.std.map(|std| 1.0 / std) }
+    }
 }
 
 impl Normaliser {
@@ -32,7 +57,7 @@ impl Normaliser {
     }
 
     pub(super) fn with(spec: &InputSpec, vectors: Vectors) -> Self {
-        let scale = Scale { mean: spec.mean, factor: spec.std.map(|std| 1.0 / std) };
+        let scale = Scale::of(spec);
         Self { scale, format: spec.format, vectors, upright: Vec::new() }
     }
 

@@ -13,6 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::buffer::Buffer;
+use super::intake::Intake;
 use super::product::part;
 use super::simd::Isa;
 use super::steps::{self, Memory, Place, Step};
@@ -27,6 +28,7 @@ pub(super) struct Network {
     /// Values of the arena an image.
     arena: usize,
     side: usize,
+    intake: Intake,
     pub(super) classes: usize,
 }
 
@@ -43,13 +45,14 @@ struct Lane {
 
 impl Network {
     /// Packs the weights of a graph.
-    pub(super) fn new(isa: &'static Isa, graph: &Graph) -> Self {
+    pub(super) fn new(isa: &'static Isa, graph: &Graph, intake: Intake) -> Self {
         Self {
             steps: graph.nodes.iter().map(|node| steps::step(isa, graph, node)).collect(),
             input: Place::of(graph, graph.input),
             output: Place::of(graph, graph.output),
             arena: graph.plan.size,
             side: graph.side,
+            intake,
             classes: graph.classes,
         }
     }
@@ -88,27 +91,6 @@ enum Way {
     Apart { images: usize },
     /// All of them at once.
     Together { images: usize },
-}
-
-/// Planes of one channel each, f32, as batch slots hold them.
-struct Planes<'a> {
-    values: &'a [f32],
-    side: usize,
-}
-
-impl Planes<'_> {
-    /// Puts the channels of some rows of an image side by side.
-    fn interleave(&self, image: usize, rows: std::ops::Range<usize>, out: &mut [f32]) {
-        let plane = self.side * self.side;
-        let planes = &self.values[image * 3 * plane..][..3 * plane];
-        let part = rows.start * self.side..rows.end * self.side;
-        let (red, rest) = planes.split_at(plane);
-        let (green, blue) = rest.split_at(plane);
-        let pixels = red[part.clone()].iter().zip(&green[part.clone()]).zip(&blue[part]);
-        for (out, ((r, g), b)) in out.as_chunks_mut::<3>().0.iter_mut().zip(pixels) {
-            *out = [*r, *g, *b];
-        }
-    }
 }
 
 /// Images that a thread takes through all steps at a time: more would drive each other's values out of its caches.
@@ -268,12 +250,11 @@ impl Batch {
     /// Part of the input: share `task % shares` of image `task / shares`.
     fn take_in(&self, memory: &Memory, first: usize, task: usize, shares: usize) {
         let side = self.network.side;
-        let planes = Planes { values: self.pixels.view().floats().unwrap_or_default(), side };
         let (image, rows) = (task / shares, part(side, shares, task % shares));
         let values = (image * side + rows.start) * side * 3..(image * side + rows.end) * side * 3;
         // SAFETY: each task writes rows of its own.
         let out = unsafe { memory.write(self.network.input, values) };
-        planes.interleave(first + image, rows, out);
+        self.network.intake.rows(self.pixels.view(), side, (first + image, rows), out);
     }
 
     /// Puts the logits of the images of `memory` in their place.

@@ -2,6 +2,7 @@
 
 mod operators;
 
+use super::intake::Intake;
 use super::network::{Batch, Network};
 use super::simd::Isa;
 use crate::pipeline::infer::graph::{
@@ -128,7 +129,7 @@ fn run_everywhere(graph: &Graph, pictures: &[f32], expected: &[f32], what: &str)
     let images = pictures.len() / (3 * graph.side * graph.side);
     let scale = expected.iter().fold(1e-3_f32, |max, x| max.max(x.abs()));
     for isa in Isa::all() {
-        let network = Arc::new(Network::new(isa, graph));
+        let network = Arc::new(Network::new(isa, graph, Intake::Planes));
         for threads in [1, 2, images + 1] {
             let idle = Arc::default();
             let batch = Batch::new(&network, Arc::new(pictures.to_vec()), images, threads, &idle);

@@ -12,7 +12,7 @@ use super::layers::Precision;
 use super::pinned::Given;
 use crate::pipeline::infer::graph::Graph;
 use crate::pipeline::infer::{
-    DeviceTimes, Engine, EngineError, EngineInfo, InputSpec, Pixels, Ticket,
+    DeviceTimes, Engine, EngineError, EngineInfo, InputSpec, Pixels, Ticket, check_pictures,
 };
 use crate::pipeline::pixels::PixelFormat;
 use crate::pipeline::slab::HostMemory;
@@ -188,14 +188,7 @@ impl Engine for CudaEngine {
     }
 
     fn submit(&self, pixels: Pixels, images: usize) -> Result<Box<dyn Ticket>, EngineError> {
-        let have = pixels.view().bytes().map_or(0, <[u8]>::len);
-        let want = images * self.shared.input.bytes();
-        if images == 0 || have < want {
-            return Err(EngineError(format!(
-                "a batch of {images} images holds {have} bytes, where {} wants {want}",
-                self.shared.info.model
-            )));
-        }
+        check_pictures(&pixels, images, (&self.shared.input, &self.shared.info.model))?;
         Ok(Box::new(Flight::new(Arc::clone(&self.shared), pixels, images)))
     }
 
