@@ -42,7 +42,8 @@ The engine that infers: auto, cpu, rten, cuda[:N|:all], null[:FORMAT] (drops eac
 
 cpu is an engine of our own; a model with an operator that it lacks runs on rten, another engine on the CPU, with a \
 notice. rten runs any model there. cuda is an NVIDIA GPU: the first one, number N, or all of them, with nothing \
-installed but the driver (525 or later). auto is cuda where that works, and cpu where it does not, with the reason.
+installed but the driver (525 or later). auto, the default, is cuda where that works, and cpu where it does not, with \
+the reason. A model moves from one to another while it runs: the knob infer.device.
 
 The null engine takes pictures in the form that a real one would want: f32 (planes, normalised; the \
 default), f32-nhwc (pixels, normalised) or u8 (bytes as they are, for engines that normalise on the GPU), \
@@ -271,7 +272,7 @@ pub struct ClassifyArgs {
     /// Decode JPEGs in full, then resize them, where they are else decoded no larger than needed
     #[arg(long)]
     pub full_decode: bool,
-    /// The engine: auto, cpu, rten or cuda[:N|:all] [default: cpu]
+    /// The engine: auto, cpu, rten or cuda[:N|:all] [default: auto]
     #[arg(long, visible_alias = "device", value_name = "ENGINE", value_parser = parse_engine, help_heading = "Engine")]
     pub engine: Option<EngineChoice>,
     /// The model and what it wants of each picture.

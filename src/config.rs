@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::cli::{ClassifyArgs, ColorChoice, LogLevel, ModelArgs, RunArgs, Setting, Sink};
 use crate::pipeline::infer::model::GPU_BATCH;
-use crate::pipeline::infer::{EngineChoice, EngineInfo, ModelOptions};
-use crate::pipeline::knobs::{KnobError, KnobId, KnobValue, KnobValues, nearest};
+use crate::pipeline::infer::{EngineChoice, EngineInfo, ModelOptions, parse_engine};
+use crate::pipeline::knobs::{DEVICES, KnobError, KnobId, KnobValue, KnobValues, nearest};
 use crate::pipeline::source::{DEFAULT_COUNT, DEFAULT_SEED, Source, SourceError};
 use file::FileSettings;
 
@@ -158,7 +158,15 @@ impl RunConfig {
             knobs.set(setting.id, setting.value);
             set.push(setting.id);
         }
-        let engine = args.engine.or(file.engine).unwrap_or_default();
+        let device = device(&knobs, &set)?;
+        if let (Some(engine), Some(device)) = (args.engine, device)
+            && engine != device
+        {
+            return Err(ConfigError::Usage(format!(
+                "--engine {engine} and infer.device={device} say two different things; leave one out"
+            )));
+        }
+        let engine = args.engine.or(device).or(file.engine).unwrap_or_default();
         if !engine.runs_models() && args.model.model.is_some() {
             return Err(ConfigError::Usage(format!(
                 "--model is for --engine cpu: the engine {engine} runs no model"
@@ -305,6 +313,15 @@ fn on_one_scale(mean: Channels, std: Channels) -> Result<(), ConfigError> {
          from 0 to 255 (123.7,116.3,103.5)"
             .into(),
     ))
+}
+
+/// The engine that `infer.device` asks for, where it was set.
+fn device(knobs: &KnobValues, set: &[KnobId]) -> Result<Option<EngineChoice>, ConfigError> {
+    let device = knobs.get(KnobId::InferDevice);
+    if !set.contains(&KnobId::InferDevice) || device == KnobValue::Choice(0, DEVICES[0]) {
+        return Ok(None);
+    }
+    parse_engine(&device.to_string()).map(Some).map_err(|e| ConfigError::Usage(e.to_string()))
 }
 
 fn refuse_twice(flag: &str, short: Setting, set: &[Setting]) -> Result<(), ConfigError> {

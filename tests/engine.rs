@@ -19,19 +19,32 @@ fn builtin() -> Arc<dyn Engine> {
     Arc::clone(ENGINE.get_or_init(load))
 }
 
-/// Pictures that differ, of noise from a small generator.
-fn noise(images: usize, values: usize) -> Vec<f32> {
+/// Pictures that differ, bytes of noise from a small generator.
+fn noise(images: usize, values: usize) -> Vec<u8> {
     let mut state = 1_u32;
     (0..images * values)
         .map(|_| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 8) as f32 / (1 << 23) as f32 - 1.0
+            (state >> 24) as u8
         })
         .collect()
 }
 
-fn logits(engine: &dyn Engine, pixels: Vec<f32>, images: usize) -> Vec<f32> {
-    let pixels: Pixels = Arc::new(pixels);
+/// Pictures of bytes in the form that the engine wants.
+fn in_form(engine: &dyn Engine, bytes: Vec<u8>) -> Pixels {
+    let InputSpec { mean, std, format, .. } = *engine.input();
+    let plane = engine.input().values() / 3;
+    let value = |at: usize| (f32::from(bytes[at]) - mean[at % 3]) * (1.0 / std[at % 3]);
+    let planar = |at: usize| value(at / (3 * plane) * 3 * plane + at % plane * 3 + at / plane % 3);
+    match format {
+        PixelFormat::U8Nhwc => Arc::new(bytes),
+        PixelFormat::F32Nhwc => Arc::new((0..bytes.len()).map(value).collect::<Vec<_>>()),
+        PixelFormat::F32Nchw => Arc::new((0..bytes.len()).map(planar).collect::<Vec<_>>()),
+    }
+}
+
+fn logits(engine: &dyn Engine, bytes: Vec<u8>, images: usize) -> Vec<f32> {
+    let pixels = in_form(engine, bytes);
     match engine.submit(pixels, images).unwrap().wait().unwrap() {
         Output::Logits(logits) => logits,
         Output::Nothing => panic!("this engine predicts"),
@@ -81,7 +94,8 @@ fn null_and_emulated_take_pictures_as_the_model_does_and_predict_nothing() {
     for choice in ["null", "emulated:1000000"] {
         let choice: EngineChoice = choice.parse().unwrap();
         let engine = build_engine(&choice, &ModelOptions::default()).unwrap();
-        assert_eq!(engine.input(), builtin().input(), "{choice}");
+        let format = PixelFormat::F32Nchw;
+        assert_eq!(*engine.input(), InputSpec { format, ..*builtin().input() }, "{choice}");
         assert_eq!((engine.info().classes, engine.class_names().len()), (0, 0));
         let ticket = engine.submit(Arc::new(Vec::<f32>::new()), 8).unwrap();
         assert_eq!(ticket.wait().unwrap(), Output::Nothing, "{choice}");
@@ -95,8 +109,8 @@ fn null_takes_pictures_in_the_form_that_is_asked_for() {
         let engine = build_engine(&EngineChoice::Null(format), &ModelOptions::default()).unwrap();
         assert_eq!(*engine.input(), InputSpec { format, ..*builtin().input() });
     }
-    let bytes = builtin().submit(Arc::new(vec![0_u8; 3 * 224 * 224]), 1).err().unwrap();
-    assert!(bytes.to_string().contains("takes no pictures of bytes"), "{bytes}");
+    let floats = builtin().submit(Arc::new(vec![0_f32; 3 * 224 * 224]), 1).err().unwrap();
+    assert!(floats.to_string().contains("takes pictures of u8, and no others"), "{floats}");
 }
 
 #[test]
@@ -184,23 +198,23 @@ fn models_that_are_no_classifiers_are_refused_with_a_way_out() {
 fn a_classifier_of_ones_own_runs() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mine.onnx");
-    let picture = |r: f32, g: f32, b: f32| [vec![r; 64], vec![g; 64], vec![b; 64]].concat();
-    let two = [picture(1.0, 2.0, 3.0), picture(6.0, 5.0, 4.0)].concat();
+    // Halved: bytes become whole numbers.
+    let halved = ModelOptions { mean: Some([0.0; 3]), std: Some([2.0; 3]), ..options(&file) };
+    let two = [[2_u8, 4, 6].repeat(64), [12, 10, 8].repeat(64)].concat();
     for dims in [&[Any, Is(3), Is(8), Is(8)][..], &[Is(1), Is(3), Is(8), Is(8)]] {
         std::fs::write(&file, onnx::Net::classifier(dims).bytes()).unwrap();
-        let engine = build_engine(&EngineChoice::Cpu, &options(&file)).unwrap();
+        let engine = build_engine(&EngineChoice::Cpu, &halved).unwrap();
         assert_eq!(engine.info().model, "mine");
         assert_eq!((engine.info().side, engine.info().classes), (8, 3));
         assert_eq!(engine.input().geometry, Geometry::Crop { short_side: 9 });
         assert_eq!(engine.class_names()[2], "class 2");
         assert_eq!(logits(&*engine, two.clone(), 2), [1.0, 2.0, 3.0, 6.0, 5.0, 4.0]);
         assert!(!engine.outputs_probabilities());
-        let null =
-            build_engine(&EngineChoice::Null(PixelFormat::F32Nchw), &options(&file)).unwrap();
+        let null = build_engine(&EngineChoice::Null(PixelFormat::U8Nhwc), &halved).unwrap();
         assert_eq!(null.input(), engine.input());
     }
     std::fs::write(&file, onnx::Net::classifier(&[Any, Is(3), Any, Any]).bytes()).unwrap();
-    let sized = ModelOptions { size: Some(8), ..options(&file) };
+    let sized = ModelOptions { size: Some(8), ..halved };
     let engine = build_engine(&EngineChoice::Cpu, &sized).unwrap();
     assert_eq!(logits(&*engine, two, 2), [1.0, 2.0, 3.0, 6.0, 5.0, 4.0]);
 }

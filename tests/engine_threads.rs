@@ -29,7 +29,7 @@ fn all_cpu_time_of_a_worker_s_inference_is_the_worker_s() {
     let (send, receive) = mpsc::channel();
     let model = Arc::clone(&engine);
     let body = move || {
-        let pixels: Pixels = Arc::new(vec![0.25_f32; 2 * model.input().values()]);
+        let pixels: Pixels = Arc::new(vec![160_u8; 2 * model.input().values()]);
         let run = || match model.submit(Arc::clone(&pixels), 2).unwrap().wait().unwrap() {
             Output::Logits(logits) => assert_eq!(logits.len(), 2000),
             Output::Nothing => panic!("this engine predicts"),

@@ -179,6 +179,7 @@ fn turns() -> impl Strategy<Value = Vec<Turn>> {
 /// A value that does not make the test itself slow.
 fn tame(spec: &KnobSpec, place: f64) -> KnobValue {
     match (spec.id, spec.at(place)) {
+        (KnobId::InferDevice, _) => KnobValue::Choice(0, "fixed"),
         (KnobId::LoadDelay | KnobId::InferMaxDelay, KnobValue::Millis(ms)) => {
             KnobValue::Millis(ms.min(5.0))
         }

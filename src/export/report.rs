@@ -80,6 +80,8 @@ pub struct Report {
     pub segments_dropped: u64,
     /// The latest knob changes, oldest first.
     pub knob_changes: Vec<ChangeReport>,
+    /// What a person should know that happened, oldest first.
+    pub notices: Vec<NoticeReport>,
     /// The machine.
     pub host: HostReport,
     /// What pipetop itself costs.
@@ -302,6 +304,15 @@ pub struct ChangeReport {
     pub from: String,
     /// The value after.
     pub to: String,
+}
+
+/// Something that a person should know that happened.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NoticeReport {
+    /// Seconds since the start of the run.
+    pub at_s: f64,
+    /// A sentence.
+    pub text: String,
 }
 
 /// The machine.

@@ -113,6 +113,7 @@ fn snapshot(at: Nanos) -> Snapshot {
         epoch: u32::from(turned),
         knobs,
         applying: Vec::new(),
+        notices: Vec::new(),
         changes: Arc::new(if turned { vec![change()] } else { Vec::new() }),
         labels: vec![
             Label { word: LabelWord::Synthetic, what: "input".into() },

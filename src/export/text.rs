@@ -42,6 +42,7 @@ pub fn render(report: &Report, style: Style) -> String {
     text.locks(report);
     text.gpus(report);
     text.segments(report);
+    text.notices(report);
     text.knobs(report);
     text.machine(report);
     text.out
@@ -301,6 +302,18 @@ impl Text {
                 percent(lock.contended),
                 lock.wait_s
             ));
+        }
+    }
+
+    fn notices(&mut self, report: &Report) {
+        if report.notices.is_empty() {
+            return;
+        }
+        self.heading("what happened");
+        for notice in &report.notices {
+            for line in wrapped(&format!("{:.1} s  {}", notice.at_s, notice.text), WIDTH) {
+                self.line(line);
+            }
         }
     }
 

@@ -75,6 +75,8 @@ struct Inner {
     /// Buffers to be filled again, all of the current size.
     spare: Vec<Filling>,
     size: usize,
+    /// Buffers of older editions are not filled again.
+    edition: u64,
     max_delay: Nanos,
     closed: bool,
     next_id: u64,
@@ -133,6 +135,7 @@ impl Batches {
             making: 0,
             spare: Vec::new(),
             size,
+            edition: 0,
             max_delay: max_delay.as_nanos() as Nanos,
             closed: false,
             next_id: 0,
@@ -159,10 +162,10 @@ impl Batches {
         self
     }
 
-    fn new_filling(&self, size: usize) -> Option<Filling> {
+    fn new_filling(&self, size: usize, edition: u64) -> Option<Filling> {
         let Giver(engine) = &self.giver;
         let give = |bytes| engine.as_ref().and_then(|engine| engine.host_memory(bytes));
-        Filling::new_in(size, &self.input, give)
+        Filling::new_in(size, &self.input, edition, give)
     }
 
     /// Reserves a slot, waiting for one.
@@ -182,15 +185,15 @@ impl Batches {
             if inner.has_room_for_a_batch() {
                 // Counted before it is there: nobody else takes its place meanwhile.
                 inner.making += 1;
-                let size = inner.size;
+                let (size, edition) = (inner.size, inner.edition);
                 let spare = inner.spare.pop();
                 drop(inner);
                 // Fresh memory can take a while: not under the lock.
-                let filling = spare.or_else(|| self.new_filling(size));
+                let filling = spare.or_else(|| self.new_filling(size, edition));
                 inner = self.inner.lock();
                 inner.making -= 1;
                 let filling = filling.ok_or(NoSlot::NoMemory { images: size })?;
-                if inner.closed || filling.slots() != inner.size {
+                if inner.closed || !inner.wants(&filling) {
                     continue;
                 }
                 inner.begin(filling);
@@ -270,6 +273,16 @@ impl Batches {
         self.settle(inner);
     }
 
+    /// From now on batches are put in memory that the engine gives now; what is filled or under way stays where it is.
+    pub fn renew(&self) {
+        let mut inner = self.inner.lock();
+        inner.edition += 1;
+        inner.spare.clear();
+        inner.kept.clear();
+        self.replaying.store(false, Ordering::Relaxed);
+        self.settle(inner);
+    }
+
     /// Sets the capacity in batches. Below the depth nothing is dropped: reservations wait.
     pub fn set_capacity(&self, capacity: usize) {
         let mut inner = self.inner.lock();
@@ -337,7 +350,7 @@ impl Batches {
         let Some(filling) = Full::reuse(pixels) else { return };
         let mut inner = self.inner.lock();
         let wanted = inner.track.capacity as usize;
-        if filling.slots() == inner.size && inner.spare.len() < wanted {
+        if inner.wants(&filling) && inner.spare.len() < wanted {
             inner.spare.push(filling);
         }
     }
@@ -445,6 +458,11 @@ impl Inner {
                 index += 1;
             }
         }
+    }
+
+    /// Whether a buffer may be filled again.
+    fn wants(&self, filling: &Filling) -> bool {
+        filling.slots() == self.size && filling.edition() == self.edition
     }
 
     /// Whether enough batches are kept to be taken again.

@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 
 use super::infer::Engine;
 use super::knobs::{Command, KnobChange, KnobError, KnobId, KnobValue, KnobValues};
-use super::shared::{Limits, Shared};
+use super::shared::{Limits, Shared, device_of};
 use super::source::Source;
 use super::stages;
 use crate::probe::clock::{self, Nanos};
@@ -64,7 +64,7 @@ pub struct Pipeline {
     lanes: AtomicUsize,
     infer_workers: AtomicUsize,
     /// Knob changes, oldest first (bounded); its lock makes changes one after another.
-    pub(super) changes: Mutex<Vec<KnobChange>>,
+    pub(super) changes: Arc<Mutex<Vec<KnobChange>>>,
     batch_bytes: u64,
     done: Arc<Done>,
     pub(super) write_error: Arc<Mutex<Option<String>>>,
@@ -164,7 +164,7 @@ impl Pipeline {
             begun: AtomicBool::new(false),
             lanes: AtomicUsize::new(0),
             infer_workers: AtomicUsize::new(0),
-            changes: Mutex::new(registry, "control", Vec::new()),
+            changes: Arc::new(Mutex::new(registry, "control", Vec::new())),
             batch_bytes: parts.batch_bytes,
             done,
             write_error,
@@ -195,6 +195,9 @@ impl Pipeline {
         if shared.once && id == KnobId::SourceCache {
             refuse_batches(value)?;
         }
+        if id == KnobId::InferDevice {
+            refuse_device(&*shared.engine, value)?;
+        }
         let mut changes = self.changes.lock();
         let mut wanted = shared.knobs.values();
         wanted.set(id, value);
@@ -204,18 +207,7 @@ impl Pipeline {
             return Ok(());
         }
         let now = clock::now();
-        let epoch = shared.knobs.set(id, value);
-        shared.ledger.begin_segment(epoch, now, &shared.knobs.values());
-        if changes.len() == MOST_CHANGES {
-            changes.remove(0);
-        }
-        changes.push(KnobChange {
-            at: now.saturating_sub(self.start),
-            epoch,
-            knob: id.spec().name.to_owned(),
-            from: before.to_string(),
-            to: value.to_string(),
-        });
+        change(shared, &mut changes, now.saturating_sub(self.start), id, value);
         self.put_in_force(id, now)
     }
 
@@ -246,6 +238,7 @@ impl Pipeline {
                 })?;
             }
             KnobId::InferMaxDelay => shared.batches.set_max_delay(shared.knobs.millis(id)),
+            KnobId::InferDevice => self.move_engine()?,
             KnobId::LoadDelay
             | KnobId::PreprocessFilter
             | KnobId::PreprocessScaledDecode
@@ -253,6 +246,37 @@ impl Pipeline {
         }
         shared.load_changed.notify_waiters();
         Ok(())
+    }
+
+    /// Moves the engine to the device that the knob says, on a thread of its own: it can take seconds. Where it cannot, the
+    /// knob goes back, and a notice says why.
+    fn move_engine(&self) -> Result<(), KnobError> {
+        let (shared, changes) = (Arc::clone(&self.shared), Arc::clone(&self.changes));
+        let start = self.start;
+        let moving = move || {
+            let wanted = shared.knobs.get(KnobId::InferDevice);
+            match shared.engine.move_to(&wanted.to_string()) {
+                Ok(()) => shared.batches.renew(),
+                Err(why) => {
+                    let stays = device_of(&*shared.engine);
+                    shared.notices.push(format!(
+                        "the model stays on {stays}, since it cannot move to {wanted}: {why}"
+                    ));
+                    let mut changes = changes.lock();
+                    // Meanwhile somebody may have wanted something else.
+                    if shared.knobs.get(KnobId::InferDevice) == wanted {
+                        let at = clock::now().saturating_sub(start);
+                        change(&shared, &mut changes, at, KnobId::InferDevice, stays);
+                    }
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("infer-move".to_owned()).spawn(moving);
+        thread.map(drop).map_err(|_| KnobError::Refused {
+            knob: KnobId::InferDevice.spec().name,
+            value: self.shared.knobs.get(KnobId::InferDevice).to_string(),
+            reason: "the system gives no thread to move it with",
+        })
     }
 
     /// Starts the lanes that the knob wants and that do not exist yet.
@@ -358,6 +382,41 @@ fn refuse_too_much(knobs: &KnobValues, picture: usize, limit: u64) -> Result<(),
         reason: "the batches would want more memory than there is: set a smaller infer.batch, queue.batches \
                  or infer.threads",
     })
+}
+
+/// Sets a knob, begins a segment and books the change.
+fn change(shared: &Shared, changes: &mut Vec<KnobChange>, at: Nanos, id: KnobId, value: KnobValue) {
+    let before = shared.knobs.get(id);
+    let epoch = shared.knobs.set(id, value);
+    shared.ledger.begin_segment(epoch, clock::now(), &shared.knobs.values());
+    if changes.len() == MOST_CHANGES {
+        changes.remove(0);
+    }
+    changes.push(KnobChange {
+        at,
+        epoch,
+        knob: id.spec().name.to_owned(),
+        from: before.to_string(),
+        to: value.to_string(),
+    });
+}
+
+/// Refuses a device where the engine has but one, and `fixed` where it has several.
+fn refuse_device(engine: &dyn Engine, value: KnobValue) -> Result<(), KnobError> {
+    let refused = |reason| {
+        Err(KnobError::Refused {
+            knob: KnobId::InferDevice.spec().name,
+            value: value.to_string(),
+            reason,
+        })
+    };
+    match (engine.device(), value) {
+        (None, KnobValue::Choice(0, _)) | (Some(_), KnobValue::Choice(1.., _)) => Ok(()),
+        (None, _) => refused("this engine cannot move: start with --engine auto, cpu or cuda"),
+        (Some(_), _) => {
+            refused("it says that an engine cannot move, and this one can: cpu, cuda:N or cuda:all")
+        }
+    }
 }
 
 fn refuse_batches(value: KnobValue) -> Result<(), KnobError> {

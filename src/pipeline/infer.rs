@@ -10,6 +10,8 @@
 //! | [`graph`] | a model as engines run it: fused operations over NHWC tensors |
 //! | [`cpu`] | the engine on the CPU |
 //! | [`rten`] | another on the CPU, for what the first lacks |
+//! | [`switch`] | one model on several devices, of which one infers |
+//! | [`notice`] | what a person should know that happened |
 //! | [`null`], [`emulated`] | engines that predict nothing, to see the other stages |
 
 pub mod builtin;
@@ -21,10 +23,12 @@ pub mod geometry;
 pub mod graph;
 pub mod labels;
 pub mod model;
+pub mod notice;
 pub mod null;
 pub mod onnx;
 pub mod preprocessor;
 pub mod rten;
+pub mod switch;
 mod workers;
 
 pub use choice::{EngineChoice, EngineChoiceError, parse_engine};
@@ -33,6 +37,7 @@ pub use model::{
     CpuError, ModelError, ModelOptions, build_cpu, build_engine, build_engine_noting,
     build_for_threads,
 };
+pub use notice::{Notice, Notices};
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -136,6 +141,25 @@ pub struct DeviceTimes {
     pub occupancy_over: Nanos,
 }
 
+impl DeviceTimes {
+    /// Of both devices together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            batches: self.batches + other.batches,
+            busy: self.busy + other.busy,
+            h2d: self.h2d + other.h2d,
+            compute: self.compute + other.compute,
+            d2h: self.d2h + other.d2h,
+            gaps: self.gaps + other.gaps,
+            gap: self.gap + other.gap,
+            gap_max: self.gap_max.max(other.gap_max),
+            occupancy: self.occupancy + other.occupancy,
+            occupancy_over: self.occupancy_over + other.occupancy_over,
+        }
+    }
+}
+
 /// Whether pictures hold a batch of so many images as `input` of `model` has them.
 ///
 /// # Errors
@@ -212,6 +236,24 @@ pub trait Engine: Send + Sync {
     /// watched; not by number, since CUDA and the driver count in different orders.
     fn device_uuid(&self) -> Option<&str> {
         None
+    }
+
+    /// What a person should know that happened so far, oldest first.
+    fn notices(&self) -> Vec<Notice> {
+        Vec::new()
+    }
+
+    /// The device on which it infers, as `infer.device` names it; `None` where it cannot move to another.
+    fn device(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Moves to another device, by its name; blocks until that is ready, while batches go where they went before.
+    ///
+    /// # Errors
+    /// Where it cannot move, or not there; it stays where it was.
+    fn move_to(&self, _device: &str) -> Result<(), EngineError> {
+        Err(EngineError("this engine has no other device".into()))
     }
 
     /// Starts a thread of that name for `body`, an infer worker's whole life, where the engine's own

@@ -15,7 +15,7 @@ use super::Stage;
 use crate::probe::clock::Nanos;
 
 pub use live::LiveKnobs;
-pub use table::{CACHES, FILTERS, KNOBS, LOCKS, MAX_THREADS, SCALED_DECODES};
+pub use table::{CACHES, DEVICES, FILTERS, KNOBS, LOCKS, MAX_THREADS, SCALED_DECODES};
 pub use values::KnobValues;
 
 /// Which knob; the order is that of the screen and of the files.
@@ -48,6 +48,8 @@ pub enum KnobId {
     InferThreads,
     /// How long a batch waits to be filled.
     InferMaxDelay,
+    /// Where the model runs.
+    InferDevice,
 }
 
 /// When a change is in force.

@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering;
 
 use super::Stage;
 use super::control::Pipeline;
-use super::infer::Engine;
+use super::infer::{Engine, Notice};
 use super::knobs::{KnobChange, KnobId, KnobValues};
 use super::ledger::{Failures, Segment};
+use super::shared::device_of;
 use super::source::Source;
 use crate::probe::clock::{self, Nanos};
 use crate::probe::histogram::Histogram;
@@ -92,7 +93,21 @@ impl Pipeline {
         if shared.batches.size_in_force() != shared.knobs.int(KnobId::InferBatch) {
             names.push(KnobId::InferBatch.spec().name);
         }
+        if device_of(&*shared.engine) != shared.knobs.get(KnobId::InferDevice) {
+            names.push(KnobId::InferDevice.spec().name);
+        }
         names
+    }
+
+    /// What a person should know that happened, oldest first; times since the start.
+    pub fn notices(&self) -> Vec<Notice> {
+        let mut all = self.shared.engine.notices();
+        all.extend(self.shared.notices.all());
+        all.sort_by_key(|notice| notice.at);
+        for notice in &mut all {
+            notice.at = notice.at.saturating_sub(self.start);
+        }
+        all
     }
 
     /// Images in.

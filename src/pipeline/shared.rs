@@ -8,9 +8,9 @@ use super::Stage;
 use super::arrivals::Arrivals;
 use super::batches::Batches;
 use super::buffers::{Buffers, ByteCache};
-use super::infer::Engine;
+use super::infer::{Engine, Notices};
 use super::item::{Answer, Inferred, Item, Loaded, Times};
-use super::knobs::{CACHES, KnobId, KnobValues, LOCKS, LiveKnobs, MAX_THREADS};
+use super::knobs::{CACHES, DEVICES, KnobId, KnobValue, KnobValues, LOCKS, LiveKnobs, MAX_THREADS};
 use super::ledger::Ledger;
 use super::preprocess::Preprocessor;
 use super::source::Source;
@@ -56,6 +56,8 @@ pub(super) struct Shared {
     pub(super) counters: Counters,
     pub(super) once: bool,
     pub(super) max_pixels: u64,
+    /// What a person should know that happened, besides what the engine says itself.
+    pub(super) notices: Notices,
     /// No more reads are begun.
     pub(super) stopping: AtomicBool,
     /// Reads under way, from before the ticket to after the hand-over.
@@ -124,6 +126,13 @@ impl Counters {
     }
 }
 
+/// `infer.device` as the engine says it.
+pub(super) fn device_of(engine: &dyn Engine) -> KnobValue {
+    let index = engine.device().and_then(|device| DEVICES.iter().position(|&d| d == device));
+    let index = index.unwrap_or_default();
+    KnobValue::Choice(index, DEVICES[index])
+}
+
 impl Shared {
     /// The parts of a pipeline that starts at `start`.
     pub(super) fn new(
@@ -134,7 +143,9 @@ impl Shared {
         start: Nanos,
         limits: &Limits,
     ) -> Self {
-        let live = LiveKnobs::new(knobs);
+        let mut knobs = knobs.clone();
+        knobs.set(KnobId::InferDevice, device_of(&*engine));
+        let live = LiveKnobs::new(&knobs);
         let count = |id| live.int(id) as usize;
         let mut arrivals = Arrivals::default();
         arrivals.set_rate(live.arrival_rate(), start);
@@ -166,10 +177,11 @@ impl Shared {
             cache: ByteCache::new(source.len(), limits.cache_bytes),
             arrivals: Mutex::new(registry, "arrivals", arrivals),
             load_changed: Notify::new(),
-            ledger: Ledger::new(registry, start, knobs),
+            ledger: Ledger::new(registry, start, &knobs),
             counters: Counters::new(registry.is_bare()),
             once: limits.once,
             max_pixels: limits.max_pixels,
+            notices: Notices::default(),
             stopping: AtomicBool::new(false),
             reading: AtomicUsize::new(0),
             preprocessing: AtomicUsize::new(MAX_THREADS as usize),

@@ -52,6 +52,8 @@ struct Buffer {
     slots: usize,
     picture: usize,
     format: PixelFormat,
+    /// A number that the maker chose, to tell buffers apart that are no longer wanted.
+    edition: u64,
 }
 
 #[expect(unsafe_code, reason = "slots of one buffer are written by several threads")]
@@ -100,13 +102,14 @@ impl Filling {
     /// A zeroed buffer of `slots` pictures (at least one) as `input` has them; `None` where there is no
     /// memory for it.
     pub fn new(slots: usize, input: &InputSpec) -> Option<Self> {
-        Self::new_in(slots, input, |_| None)
+        Self::new_in(slots, input, 0, |_| None)
     }
 
-    /// As [`Filling::new`], in memory that `give` gives for so many bytes, if it does.
+    /// As [`Filling::new`], in memory that `give` gives for so many bytes, if it does; of an edition that the caller numbers.
     pub fn new_in(
         slots: usize,
         input: &InputSpec,
+        edition: u64,
         give: impl FnOnce(usize) -> Option<Box<dyn HostMemory>>,
     ) -> Option<Self> {
         let slots = slots.max(1);
@@ -117,13 +120,13 @@ impl Filling {
         let given = give(lines * LINE).filter(|memory| memory.bytes() >= lines * LINE);
         if let Some(memory) = given {
             let memory = Memory::Given(memory);
-            return Some(Self::of(Arc::new(Buffer { memory, slots, picture, format })));
+            return Some(Self::of(Arc::new(Buffer { memory, slots, picture, format, edition })));
         }
         let mut cells = Vec::new();
         cells.try_reserve_exact(lines).ok()?;
         cells.resize_with(lines, || UnsafeCell::new(Line([0; LINE])));
         let memory = Memory::Own(cells.into());
-        Some(Self::of(Arc::new(Buffer { memory, slots, picture, format })))
+        Some(Self::of(Arc::new(Buffer { memory, slots, picture, format, edition })))
     }
 
     fn of(buffer: Arc<Buffer>) -> Self {
@@ -133,6 +136,11 @@ impl Filling {
     /// How many pictures fit.
     pub fn slots(&self) -> usize {
         self.buffer.slots
+    }
+
+    /// The edition that its maker numbered.
+    pub fn edition(&self) -> u64 {
+        self.buffer.edition
     }
 
     /// How many slots nobody holds and nobody has filled.

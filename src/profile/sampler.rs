@@ -72,6 +72,7 @@ impl Assembler {
         let (now, threads) = self.threads.read(pipeline.registry());
         let (gpu_watch, gpus) = self.gpus.as_ref().map(Gpus::read).unwrap_or_default();
         let left = intake.read.saturating_sub(predicted + failed);
+        self.follow_engine();
         Snapshot {
             run: Arc::clone(&self.run),
             at: now.saturating_sub(pipeline.started()),
@@ -81,6 +82,7 @@ impl Assembler {
             knobs,
             applying: pipeline.applying().into_iter().map(str::to_owned).collect(),
             changes: Arc::new(pipeline.changes()),
+            notices: pipeline.notices(),
             items: Items {
                 read: intake.read,
                 predicted,
@@ -104,6 +106,14 @@ impl Assembler {
             gpus,
             device: device(&pipeline),
             host: self.host.read(now),
+        }
+    }
+
+    /// A model that moved to another device, or lost its own, has another engine.
+    fn follow_engine(&mut self) {
+        let engine = self.pipeline.engine().info();
+        if *engine != self.run.engine {
+            self.run = Arc::new(RunInfo { engine: engine.clone(), ..(*self.run).clone() });
         }
     }
 

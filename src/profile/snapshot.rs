@@ -13,6 +13,7 @@ use crate::pipeline::knobs::{KnobValue, KnobValues};
 use crate::probe::clock::Nanos;
 use crate::probe::histogram::Histogram;
 
+pub use crate::pipeline::infer::Notice;
 pub use crate::pipeline::infer::{DeviceTimes, EngineInfo};
 pub use crate::pipeline::knobs::KnobChange;
 pub use crate::pipeline::ledger::{FailedItem, Segment};
@@ -39,6 +40,9 @@ pub struct Snapshot {
     pub changes: Arc<Vec<KnobChange>>,
     /// What in this run is synthetic, emulated or recorded.
     pub labels: Vec<Label>,
+    /// What a person should know that happened, oldest first (bounded).
+    #[serde(default)]
+    pub notices: Vec<Notice>,
     /// Images in and out.
     pub items: Items,
     /// Latency of predicted images: from the start of the read, or the intended arrival.
@@ -383,6 +387,7 @@ impl Snapshot {
             epoch: 0,
             knobs: KnobValues::defaults(1),
             applying: Vec::new(),
+            notices: Vec::new(),
             changes: Arc::default(),
             labels: Vec::new(),
             items: Items::default(),

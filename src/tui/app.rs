@@ -15,12 +15,15 @@ use super::layout::{self, Layout};
 use super::screens::{Screen, help};
 use super::widgets::threads;
 use crate::pipeline::knobs::{Command, KNOBS, KnobError, KnobId, KnobKind, KnobValue, KnobValues};
+use crate::probe::clock::Nanos;
 use crate::profile::history::{History, Length};
 use crate::profile::snapshot::Snapshot;
 use crate::profile::window::Window;
 
 /// After so many snapshots the pipeline's word counts, even if it is not what we asked for.
 const PATIENCE: u8 = 5;
+/// How long a notice is shown.
+const NOTICE_TIME: Nanos = 20_000_000_000;
 /// The longest text that may be typed as a value.
 const LONGEST_ENTRY: usize = 24;
 
@@ -436,6 +439,13 @@ impl App {
     /// The field in which a value is typed, if it is open.
     pub const fn entry(&self) -> Option<&Entry> {
         self.entry.as_ref()
+    }
+
+    /// The latest thing that happened and a person should know, for a while.
+    pub fn notice(&self) -> Option<&str> {
+        let snapshot = self.snapshot()?;
+        let latest = snapshot.notices.last()?;
+        (snapshot.at.saturating_sub(latest.at) < NOTICE_TIME).then_some(latest.text.as_str())
     }
 
     /// Why the last command was refused, until the next key.

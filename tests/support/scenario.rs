@@ -320,6 +320,7 @@ impl Sim {
             epoch: 0,
             knobs: scenario.knobs.clone(),
             applying: Vec::new(),
+            notices: Vec::new(),
             changes: Arc::default(),
             labels: scenario.labels.clone(),
             items: Items::default(),

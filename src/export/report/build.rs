@@ -1,13 +1,13 @@
 //! From three snapshots to a report.
 
 use super::{
-    ChangeReport, HostReport, ItemsReport, LaneReport, LaneShareReport, LockReport, OwnReport,
-    Quantiles, QueueReport, Report, SCHEMA, SegmentReport, ShareReport, StageReport, ThreadReport,
-    gpu, group_name, rounded,
+    ChangeReport, HostReport, ItemsReport, LaneReport, LaneShareReport, LockReport, NoticeReport,
+    OwnReport, Quantiles, QueueReport, Report, SCHEMA, SegmentReport, ShareReport, StageReport,
+    ThreadReport, gpu, group_name, rounded,
 };
 use crate::probe::clock::Nanos;
 use crate::profile::limit::limit;
-use crate::profile::snapshot::{Group, LaneSample, Snapshot, ThreadSample, Wait};
+use crate::profile::snapshot::{Group, LaneSample, Notice, Snapshot, ThreadSample, Wait};
 use crate::profile::window::{Shares, Window};
 
 fn seconds(nanos: Nanos) -> f64 {
@@ -55,6 +55,7 @@ impl Report {
             segments: segments(warm, end),
             segments_dropped: end.segments_dropped,
             knob_changes: changes(done),
+            notices: done.notices.iter().map(notice).collect(),
             host: host(&window),
             own: own(&window, done),
         }
@@ -215,6 +216,10 @@ fn segments(warm: &Snapshot, end: &Snapshot) -> Vec<SegmentReport> {
         });
     }
     segments
+}
+
+fn notice(notice: &Notice) -> NoticeReport {
+    NoticeReport { at_s: seconds(notice.at), text: notice.text.clone() }
 }
 
 fn changes(done: &Snapshot) -> Vec<ChangeReport> {

@@ -10,9 +10,9 @@ use crate::pipeline::pixels::PixelFormat;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum EngineChoice {
     /// A GPU where there is one that can be used, else the CPU.
+    #[default]
     Auto,
     /// Our own on the CPU; `rten` where a model has what it lacks.
-    #[default]
     Cpu,
     /// The `rten` crate on the CPU.
     Rten,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::choice::EngineChoice;
+use super::choice::{EngineChoice, parse_engine};
 use super::cpu::CpuEngine;
 use super::cuda::{CudaEngine, Devices, Setup};
 use super::emulated::EmulatedEngine;
@@ -13,7 +13,9 @@ use super::null::NullEngine;
 use super::onnx::{self, MAX_SIDE};
 use super::preprocessor::{PreprocessorConfig, read_preprocessor};
 use super::rten::RtenEngine;
+use super::switch::SwitchEngine;
 use super::{Engine, Framing, Geometry, InputSpec, builtin};
+use crate::pipeline::knobs::DEVICES;
 use crate::pipeline::pixels::PixelFormat;
 use crate::probe::clock::RealClock;
 
@@ -169,7 +171,36 @@ pub fn build_engine_noting(
     choice: &EngineChoice,
     options: &ModelOptions,
 ) -> Result<(Arc<dyn Engine>, Vec<String>), ModelError> {
-    build_for_threads(choice, options, None)
+    let (engine, notes) = build_for_threads(choice, options, None)?;
+    Ok((movable(engine, choice, options), notes))
+}
+
+/// An engine that runs a model where others can run it too may move to any of their devices.
+fn movable(
+    engine: Arc<dyn Engine>,
+    choice: &EngineChoice,
+    options: &ModelOptions,
+) -> Arc<dyn Engine> {
+    let device = match (engine.info().kind.as_str(), choice) {
+        ("cpu", _) => "cpu".to_owned(),
+        ("cuda", EngineChoice::Auto | EngineChoice::Cuda(Devices::First)) => "cuda:0".to_owned(),
+        ("cuda", choice) => choice.to_string(),
+        _ => return engine,
+    };
+    if !DEVICES.contains(&device.as_str()) {
+        return engine;
+    }
+    let options = options.clone();
+    let make = move |device: &str| {
+        let choice = parse_engine(device).map_err(|error| error.to_string())?;
+        // Whoever is on the screen must not be written over.
+        match build(&choice, &options, None, |text| tracing::info!("{text}")) {
+            Ok((engine, _)) => Ok(engine),
+            Err(ModelError::Gpu { why }) => Err(why),
+            Err(error) => Err(error.to_string()),
+        }
+    };
+    Arc::new(SwitchEngine::new(&device, engine, Box::new(make)))
 }
 
 /// As [`build_engine_noting`]; where `threads` is given, that many share each batch on the CPU, one batch at a time.
@@ -181,18 +212,32 @@ pub fn build_for_threads(
     options: &ModelOptions,
     threads: Option<usize>,
 ) -> Result<(Arc<dyn Engine>, Vec<String>), ModelError> {
+    build(choice, options, threads, |text| {
+        use std::io::Write;
+        // Where nobody reads it, nothing is lost.
+        let _ = writeln!(std::io::stderr(), "pipetop: {text}");
+    })
+}
+
+/// As [`build_for_threads`]; `tell` is told what takes a while.
+fn build(
+    choice: &EngineChoice,
+    options: &ModelOptions,
+    threads: Option<usize>,
+    tell: fn(&str),
+) -> Result<(Arc<dyn Engine>, Vec<String>), ModelError> {
     let config = match &options.preprocessor {
         Some(path) => read_preprocessor(path)?,
         None => PreprocessorConfig::default(),
     };
     let mut notes = config.notes.clone();
     let engine: Arc<dyn Engine> = match *choice {
-        EngineChoice::Auto => match cuda(Devices::First, options, &config) {
+        EngineChoice::Auto => match cuda(Devices::First, options, &config, tell) {
             Ok(engine) => engine,
             Err(error) => {
                 let ModelError::Gpu { why } = error else { return Err(error) };
                 notes.push(format!("inferring on the CPU: {why}"));
-                let (engine, more) = build_for_threads(&EngineChoice::Cpu, options, threads)?;
+                let (engine, more) = build(&EngineChoice::Cpu, options, threads, tell)?;
                 notes.extend(more.into_iter().filter(|note| !config.notes.contains(note)));
                 engine
             }
@@ -215,7 +260,7 @@ pub fn build_for_threads(
             }
         },
         EngineChoice::Rten => Arc::new(rten(options, &config)?.with_threads(threads)),
-        EngineChoice::Cuda(devices) => cuda(devices, options, &config)?,
+        EngineChoice::Cuda(devices) => cuda(devices, options, &config, tell)?,
         EngineChoice::Null(format) => {
             let input = InputSpec { format, ..input_alone(options, &config)? };
             Arc::new(NullEngine::new(input))
@@ -277,6 +322,7 @@ fn cuda(
     devices: Devices,
     options: &ModelOptions,
     config: &PreprocessorConfig,
+    tell: fn(&str),
 ) -> Result<Arc<dyn Engine>, ModelError> {
     let graph = load_graph(options, config).map_err(|error| {
         let file = options.model.clone().unwrap_or_else(|| builtin::NAME.into());
@@ -291,14 +337,11 @@ fn cuda(
         devices,
         precision: None,
         cudnn: true,
-        tell: Box::new(|text| {
-            use std::io::Write;
-            // Where nobody reads it, nothing is lost.
-            let _ = writeln!(std::io::stderr(), "pipetop: {text}");
-        }),
+        tell: Box::new(tell),
         batch: options.batch.unwrap_or(GPU_BATCH),
         spare: Box::new(move || {
-            build_engine(&EngineChoice::Cpu, &again).map_err(|error| error.to_string())
+            let made = build(&EngineChoice::Cpu, &again, None, |text| tracing::info!("{text}"));
+            made.map(|(engine, _)| engine).map_err(|error| error.to_string())
         }),
     };
     let engine = CudaEngine::new(&graph, setup)

@@ -19,6 +19,12 @@ pub const SCALED_DECODES: &[&str] = &["on", "off"];
 /// The words of `preprocess.lock`.
 pub const LOCKS: &[&str] = &["none", "pool"];
 
+/// The words of `infer.device`: where the model runs, or that its engine cannot move.
+pub const DEVICES: &[&str] = &[
+    "fixed", "cpu", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7",
+    "cuda:all",
+];
+
 /// The most workers that a thread knob allows.
 pub const MAX_THREADS: u64 = 64;
 
@@ -153,5 +159,15 @@ pub const KNOBS: &[KnobSpec] = &[
         kind: KnobKind::Millis { min: 0.0, max: 10_000.0, ladder: MAX_DELAYS },
         class: KnobClass::Instant,
         help: "how long a free infer worker lets a batch wait to be filled",
+    },
+    KnobSpec {
+        id: KnobId::InferDevice,
+        name: "infer.device",
+        label: "device",
+        stage: Stage::Infer,
+        unit: "",
+        kind: KnobKind::Choice(DEVICES),
+        class: KnobClass::WarmUp,
+        help: "where the model runs, at first as --engine says: cpu, cuda:N or cuda:all; `fixed` where the engine cannot move",
     },
 ];

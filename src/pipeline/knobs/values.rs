@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{
-    CACHES, FILTERS, KNOBS, KnobError, KnobId, KnobValue, LOCKS, MAX_THREADS, SCALED_DECODES,
+    CACHES, DEVICES, FILTERS, KNOBS, KnobError, KnobId, KnobValue, LOCKS, MAX_THREADS,
+    SCALED_DECODES,
 };
 
 /// The values of all knobs, in the order of the table.
@@ -28,6 +29,7 @@ impl KnobValues {
             KnobValue::Int(8),
             threads,
             KnobValue::Millis(50.0),
+            KnobValue::Choice(0, DEVICES[0]),
         ])
     }
 

@@ -79,12 +79,9 @@ fn one(shared: &Shared, batch: Batch) {
 
 fn through_engine(shared: &Shared, pixels: Pixels, images: usize) -> Result<Output, EngineError> {
     let run = || {
+        let device = shared.engine.info().device;
         let ticket = shared.engine.submit(pixels, images)?;
-        if shared.engine.info().device {
-            state::waiting(Wait::Gpu, || ticket.wait())
-        } else {
-            ticket.wait()
-        }
+        if device { state::waiting(Wait::Gpu, || ticket.wait()) } else { ticket.wait() }
     };
     std::panic::catch_unwind(AssertUnwindSafe(run))
         .unwrap_or_else(|_| Err(EngineError("the engine panicked on this batch".to_owned())))

@@ -11,7 +11,8 @@ use crate::tui::format::clauses;
 use crate::tui::layout::Layout;
 use crate::tui::theme::Theme;
 
-/// Draws the verdict; where a command was refused, the reason takes its second line.
+/// Draws the verdict; where a command was refused, or something happened that a person should know, that takes its second
+/// line.
 pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout, advice: &Advice) {
     let area = layout.verdict;
     let inner = if layout.size.bordered() {
@@ -29,7 +30,7 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout, 
     let why = format!("  {}", clauses(&theme.write(&advice.why), room));
     let first =
         Line::from(vec![edge(), Span::styled(headline, style), Span::styled(why, theme.text)]);
-    let second = match app.refusal() {
+    let second = match app.refusal().or_else(|| app.notice()) {
         Some(refusal) => {
             vec![edge(), Span::styled(clauses(refusal, width.saturating_sub(2)), theme.alarm)]
         }

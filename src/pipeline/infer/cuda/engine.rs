@@ -12,7 +12,8 @@ use super::layers::Precision;
 use super::pinned::Given;
 use crate::pipeline::infer::graph::Graph;
 use crate::pipeline::infer::{
-    DeviceTimes, Engine, EngineError, EngineInfo, InputSpec, Pixels, Ticket, check_pictures,
+    DeviceTimes, Engine, EngineError, EngineInfo, InputSpec, Notice, Notices, Pixels, Ticket,
+    check_pictures,
 };
 use crate::pipeline::pixels::PixelFormat;
 use crate::pipeline::slab::HostMemory;
@@ -70,6 +71,7 @@ pub(super) struct Shared {
     pub(super) given: Arc<Given>,
     pub(super) make_spare: Spare,
     pub(super) spare: OnceLock<Result<Arc<dyn Engine>, String>>,
+    pub(super) notices: Notices,
 }
 
 impl CudaEngine {
@@ -111,6 +113,7 @@ impl CudaEngine {
             given: Arc::default(),
             make_spare: setup.spare,
             spare: OnceLock::new(),
+            notices: Notices::default(),
         };
         for gpu in &shared.gpus {
             contained(|| warm_up(gpu, driver.version, setup.batch.max(1), &*setup.tell))?
@@ -233,6 +236,10 @@ impl Engine for CudaEngine {
         }
     }
 
+    fn notices(&self) -> Vec<Notice> {
+        self.shared.notices.all()
+    }
+
     /// The mean over the GPUs.
     fn device_busy(&self) -> Option<Nanos> {
         let busy: Nanos = self.shared.gpus.iter().map(|gpu| gpu.account().busy()).sum();
@@ -245,21 +252,20 @@ impl Shared {
         let gpu = &self.gpus[index];
         if gpu.lose() {
             let facts = gpu.facts();
-            tracing::error!(
+            self.notices.push(format!(
                 "GPU {} ({}) gave up: {fault}; going on without it",
-                facts.index,
-                facts.name
-            );
+                facts.index, facts.name
+            ));
         }
     }
 
     pub(super) fn spare(&self) -> Result<&Arc<dyn Engine>, EngineError> {
         let made = self.spare.get_or_init(|| {
             let made = (self.make_spare)();
-            match &made {
-                Ok(spare) => tracing::error!("no GPU is left: {} takes over", spare.info().name),
-                Err(why) => tracing::error!("no GPU is left, and nothing to take over: {why}"),
-            }
+            self.notices.push(match &made {
+                Ok(spare) => format!("no GPU is left: {} takes over", spare.info().name),
+                Err(why) => format!("no GPU is left, and nothing to take over: {why}"),
+            });
             made
         });
         made.as_ref().map_err(|why| EngineError(format!("no GPU is left, and {why}")))

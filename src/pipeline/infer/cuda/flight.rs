@@ -57,12 +57,28 @@ impl Batch {
         let bytes = view.bytes().unwrap_or_default();
         let used = &bytes[..self.images * self.shared.input.bytes()];
         let pictures = Pictures { bytes: used, pinned: self.shared.given.holds(used) };
+        let limit = gpu.limit();
         match gpu.enqueue(&mut lane, pictures, self.images) {
-            Ok(()) => Ok(Some(lane)),
+            Ok(()) => {
+                self.note_limit(gpu, limit);
+                Ok(Some(lane))
+            }
             Err(fault) => {
                 gpu.drop_lane(lane);
                 Err(fault)
             }
+        }
+    }
+
+    /// Says that batches have to be cut up, where that is new.
+    fn note_limit(&self, gpu: &Gpu, before: usize) {
+        let limit = gpu.limit();
+        if limit < before && limit < self.images {
+            self.shared.notices.push(format!(
+                "{}: no memory for batches of {}: they run in passes of {limit}",
+                gpu.facts().name,
+                self.images
+            ));
         }
     }
 

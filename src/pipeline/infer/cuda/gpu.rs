@@ -245,7 +245,7 @@ impl Gpu {
                 Err(Fault::Memory { pinned: false, bytes }) if limit.min(images) > 1 => {
                     let half = images.next_power_of_two().min(limit).div_ceil(2);
                     self.limit.fetch_min(half, Ordering::Relaxed);
-                    tracing::warn!(
+                    tracing::debug!(
                         "{}: no memory for {} MiB: batches of {images} run in passes of {half}",
                         self.facts.name,
                         bytes >> 20
