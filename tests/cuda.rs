@@ -176,3 +176,87 @@ fn why_there_is_no_gpu_is_said_in_one_line_and_auto_infers_on_the_cpu() {
         assert!(line.contains(reason), "{line}");
     }
 }
+
+/// The run that `the_model_moves_between_the_cpu_and_a_gpu_while_it_runs` starts where there is a driver.
+#[test]
+#[ignore = "wants a driver, which another test gives it"]
+fn moved_while_it_runs() {
+    use pipetop::pipeline::control::{Parts, Pipeline};
+    use pipetop::pipeline::infer::{EngineChoice, ModelOptions, build_engine};
+    use pipetop::pipeline::knobs::{Command, DEVICES, KnobId, KnobValue, KnobValues};
+    use pipetop::pipeline::source::Source;
+    use pipetop::probe::registry::Registry;
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ops/residual.onnx");
+    let options = ModelOptions { model: Some(model), ..ModelOptions::default() };
+    let engine = build_engine(&EngineChoice::Cpu, &options).unwrap();
+    let parts = Parts {
+        source: Source::synthetic(1, 8).unwrap(),
+        engine,
+        knobs: KnobValues::defaults(2),
+        once: false,
+        max_pixels: 1 << 24,
+        output: None,
+        cache_bytes: 1 << 24,
+        batch_bytes: 1 << 28,
+    };
+    let pipeline = Pipeline::start(parts, &Arc::new(Registry::default())).unwrap();
+    let device = |name: &str| {
+        let index = DEVICES.iter().position(|&device| device == name).unwrap();
+        KnobValue::Choice(index, DEVICES[index])
+    };
+    let shown = || pipeline.knobs().0.get(KnobId::InferDevice).to_string();
+    let wait = |done: &dyn Fn() -> bool, what: &str| {
+        let end = Instant::now() + Duration::from_secs(60);
+        while !done() {
+            assert!(Instant::now() < end, "{what}: {:?}", pipeline.notices());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let goes_on = || {
+        let before = pipeline.counts().0;
+        wait(&|| pipeline.counts().0 > before + 50, "images come out");
+    };
+    assert_eq!(shown(), "cpu", "the knob says where it began");
+    goes_on();
+    for (name, kind) in [("cuda:0", "cuda"), ("cpu", "cpu"), ("cuda:0", "cuda")] {
+        pipeline.command(Command::Set(KnobId::InferDevice, device(name))).unwrap();
+        wait(&|| pipeline.engine().info().kind == kind, name);
+        goes_on();
+        assert_eq!(shown(), name);
+        assert!(pipeline.applying().is_empty());
+    }
+    let batches = || pipeline.engine().device_times().unwrap().batches;
+    let before = batches();
+    goes_on();
+    assert!(batches() > before, "the device computes them");
+
+    pipeline.command(Command::Set(KnobId::InferDevice, device("cuda:3"))).unwrap();
+    wait(&|| !pipeline.notices().is_empty(), "it is told");
+    let notice = &pipeline.notices()[0].text;
+    assert!(
+        notice.starts_with("the model stays on cuda:0, since it cannot move to cuda:3"),
+        "{notice}"
+    );
+    wait(&|| shown() == "cuda:0", "the knob goes back");
+    goes_on();
+    assert_eq!(pipeline.counts().1, 0, "no image was lost");
+    let refused = pipeline.command(Command::Set(KnobId::InferDevice, device("fixed")));
+    assert!(refused.unwrap_err().to_string().contains("this one can"));
+}
+
+#[test]
+fn the_model_moves_between_the_cpu_and_a_gpu_while_it_runs() {
+    let caches = tempfile::tempdir().unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "moved_while_it_runs"])
+        .env("LD_LIBRARY_PATH", whole())
+        .env("XDG_CACHE_HOME", caches.path())
+        .env_remove("CUDA_VISIBLE_DEVICES")
+        .output()
+        .unwrap();
+    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), stderr(&output));
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
