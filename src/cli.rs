@@ -13,7 +13,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::bench::variants::Variant;
-use crate::pipeline::infer::{EngineChoice, Framing, parse_engine};
+use crate::pipeline::infer::{EngineChoice, Framing, Precision, parse_engine};
 use crate::pipeline::knobs::{FILTERS, KNOBS, KnobId, KnobValue};
 
 pub use values::{Setting, Sink};
@@ -112,6 +112,9 @@ pub struct BenchInferArgs {
     /// Side of the square that the model sees, where it leaves that open, in pixels
     #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub size: Option<u32>,
+    /// In what a GPU computes, fp16 or fp32
+    #[arg(long, value_name = "PRECISION", value_parser = str::parse::<Precision>)]
+    pub precision: Option<Precision>,
     /// How long each layer takes, on one thread (engine cpu)
     #[arg(long)]
     pub layers: bool,
@@ -234,6 +237,10 @@ pub struct ModelArgs {
     /// short256-crop224 (shorter side to 256, then the middle); in place of --size and --resize
     #[arg(long, value_name = "GEOMETRY", conflicts_with_all = ["size", "resize"], help_heading = "Engine")]
     pub geometry: Option<Framing>,
+    /// In what a GPU computes, fp16 or fp32; where it is left out, fp16 if the GPU is fast in it and the
+    /// model's logits are off by 1 % at most
+    #[arg(long, value_name = "PRECISION", value_parser = str::parse::<Precision>, help_heading = "Engine")]
+    pub precision: Option<Precision>,
     /// A `preprocessor_config.json`.
     #[arg(long, value_name = "FILE", help = PREPROCESSOR_HELP, help_heading = "Engine")]
     pub preprocessor: Option<PathBuf>,

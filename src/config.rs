@@ -288,6 +288,7 @@ fn model_options(flags: ModelArgs, file: ModelArgs) -> Result<ModelOptions, Conf
             framing => framing,
         },
         preprocessor: flags.preprocessor.or(file.preprocessor),
+        precision: flags.precision.or(file.precision),
         batch: None,
     })
 }

@@ -119,15 +119,16 @@ const FLOATS: (&str, &str) = ("FAKE_CUDA_CAPABILITY", "7");
 fn every_operator_gives_what_the_cpu_gives() {
     for model in models() {
         let (wanted, _) = logits("cpu", &[], &model, 3);
-        let (halves, _) = logits("cuda", &[], &model, 3);
+        let (halves, said) = logits("cuda", &[], &model, 3);
         let (floats, _) = logits("cuda", &[FLOATS], &model, 3);
         let name = model.file_stem().unwrap().to_str().unwrap();
-        // One divides by means near 0, which fp16 does not keep apart.
+        // One divides by means near 0, which fp16 does not keep apart: it runs in fp32 and says so.
         let divides = name == "arithmetic_of_tensors";
         let fine = if divides { 1e-3 } else { 2e-5 };
         assert!(off(&floats, &wanted) < fine, "{name}, floats: {}", off(&floats, &wanted));
         let coarse = off(&halves, &wanted);
-        assert!(divides || coarse < 1e-2, "{name}, halves: {coarse}");
+        assert!(coarse < 1e-2, "{name}, halves: {coarse}");
+        assert_eq!(said.contains("runs in fp32 on the GPU"), divides, "{name}: {said}");
     }
 }
 
@@ -144,11 +145,11 @@ fn a_batch_that_does_not_fit_runs_in_passes() {
 fn where_the_gpu_is_lost_the_cpu_goes_on_with_the_same_pictures() {
     let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ops/residual.onnx");
     let (wanted, _) = logits("cpu", &[], &model, 3);
-    // One batch is run before the pictures come.
+    // Two batches are run before the pictures come: one in fp16 to compare with the CPU, and one to warm up.
     let (halves, _) = logits("cuda", &[], &model, 3);
     assert!(off(&halves, &wanted) > 1e-5, "fp16 is told from fp32");
     for late in [None, Some(("FAKE_CUDA_LATE", "1"))] {
-        let environment: Vec<_> = late.into_iter().chain([("FAKE_CUDA_BATCHES", "1")]).collect();
+        let environment: Vec<_> = late.into_iter().chain([("FAKE_CUDA_BATCHES", "2")]).collect();
         let (found, _) = logits("cuda", &environment, &model, 3);
         assert!(off(&found, &wanted) < 1e-5, "{environment:?}");
     }
@@ -209,7 +210,7 @@ fn moved_while_it_runs() {
     };
     let shown = || pipeline.knobs().0.get(KnobId::InferDevice).to_string();
     let wait = |done: &dyn Fn() -> bool, what: &str| {
-        let end = Instant::now() + Duration::from_secs(60);
+        let end = Instant::now() + Duration::from_mins(1);
         while !done() {
             assert!(Instant::now() < end, "{what}: {:?}", pipeline.notices());
             std::thread::sleep(Duration::from_millis(5));

@@ -21,7 +21,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::ConfigError;
 use crate::cli::{ColorChoice, ModelArgs, Setting};
-use crate::pipeline::infer::{EngineChoice, Framing, parse_engine};
+use crate::pipeline::infer::{EngineChoice, Framing, Precision, parse_engine};
 use crate::pipeline::knobs::{KNOBS, KnobId, nearest};
 
 /// What a config file sets.
@@ -57,6 +57,7 @@ const RUN_KEYS: &[&str] = &[
     "size",
     "resize",
     "geometry",
+    "precision",
     "preprocessor",
     "sample_hz",
     "fps",
@@ -160,6 +161,9 @@ impl FileSettings {
             "resize" => self.model.resize = Some(read(name, value, whole(1..=8192))?),
             "geometry" => {
                 self.model.geometry = Some(read(name, value, str::parse::<Framing>)?);
+            }
+            "precision" => {
+                self.model.precision = Some(read(name, value, str::parse::<Precision>)?);
             }
             "sample_hz" => self.sample_hz = Some(read(name, value, crate::cli::sample_hz)?),
             "fps" => self.fps = Some(read(name, value, whole(1..=60))?),
@@ -268,7 +272,7 @@ mod tests {
     #[test]
     fn every_key_of_run_is_read() {
         let text = "[run]\nengine='null'\nmodel='m.onnx'\nlabels='/l.txt'\nmean=[0.5,0.5,0.5]\n\
-                    std='0.2,0.2,0.2'\nsize=224\nresize=256\ngeometry='squash224'\npreprocessor='p.json'\n\
+                    std='0.2,0.2,0.2'\nsize=224\nresize=256\ngeometry='squash224'\nprecision='fp32'\npreprocessor='p.json'\n\
                     sample_hz=20\nfps=30\nascii=true\ncolor='never'\nmouse=false\nmax_pixels='9M'\n";
         let file = parse(text).unwrap();
         for key in RUN_KEYS {

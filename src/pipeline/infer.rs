@@ -32,6 +32,7 @@ pub mod switch;
 mod workers;
 
 pub use choice::{EngineChoice, EngineChoiceError, parse_engine};
+pub use cuda::Precision;
 pub use geometry::{Framing, Geometry};
 pub use model::{
     CpuError, ModelError, ModelOptions, build_cpu, build_engine, build_engine_noting,

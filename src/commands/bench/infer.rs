@@ -113,6 +113,7 @@ fn options(args: &BenchInferArgs) -> ModelOptions {
     ModelOptions {
         model: own.then(|| args.model.clone()),
         size: args.size,
+        precision: args.precision,
         batch: args.batch.first().map(|&batch| batch as usize),
         ..ModelOptions::default()
     }

@@ -9,6 +9,7 @@
 //! | `layers`, `pack` | a graph becomes layers and packed weights |
 //! | `tiles` | how a convolution is cut into tiles |
 //! | `tuning` | which kernel is fastest for each convolution |
+//! | `check` | whether fp16 is good enough for a model |
 //! | `cudnn` | cuDNN's fused convolution, where it is found |
 //! | `lower`, `launch` | layers become launches, for a batch size |
 //! | `gpu` | a device with a model on it |
@@ -25,6 +26,7 @@
 //! computing overlap.
 
 mod busy;
+mod check;
 mod cudnn;
 pub mod device;
 mod driver;

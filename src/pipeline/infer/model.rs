@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::choice::{EngineChoice, parse_engine};
 use super::cpu::CpuEngine;
-use super::cuda::{CudaEngine, Devices, Setup};
+use super::cuda::{CudaEngine, Devices, Precision, Setup};
 use super::emulated::EmulatedEngine;
 use super::graph::{self, Graph, GraphError};
 use super::labels::{parse_labels, read_labels};
@@ -40,6 +40,8 @@ pub struct ModelOptions {
     pub framing: Option<Framing>,
     /// A Hugging Face `preprocessor_config.json`; the options above outrank it.
     pub preprocessor: Option<PathBuf>,
+    /// In what an engine on a GPU computes; `None`: fp16 where the device is fast in it and the model's logits stand it.
+    pub precision: Option<Precision>,
     /// Images of a batch that an engine on a GPU is made ready for; any other size runs too.
     pub batch: Option<usize>,
 }
@@ -335,7 +337,7 @@ fn cuda(
         input: about.input,
         names: about.classes,
         devices,
-        precision: None,
+        precision: options.precision,
         cudnn: true,
         tell: Box::new(tell),
         batch: options.batch.unwrap_or(GPU_BATCH),

@@ -3,10 +3,11 @@
 use std::sync::{Arc, OnceLock};
 
 use super::busy::Spent;
+use super::check;
 use super::device::{Driver, NoCuda, contained, probe};
 use super::driver::{Facts, Fault, Pinned};
 use super::flight::Flight;
-use super::gpu::Gpu;
+use super::gpu::{Gpu, suits};
 use super::lane::{Pictures, rung};
 use super::layers::Precision;
 use super::pinned::Given;
@@ -83,9 +84,21 @@ impl CudaEngine {
         let driver = probe()?;
         let facts = chosen(&driver, setup.devices)?;
         let input = InputSpec { format: PixelFormat::U8Nhwc, ..setup.input };
+        let notices = Notices::default();
+        let precision = contained(|| precision(&facts, graph, &input, setup.precision))?
+            .map_err(|fault| NoCuda::Failed(fault.to_string()))?;
+        if let Some(off) = precision.off {
+            let text = format!(
+                "{} runs in fp32 on the GPU: in fp16 its logits are off by {:.1} % (--precision fp16 runs it so all the same)",
+                setup.model,
+                off * 100.0
+            );
+            (setup.tell)(&text);
+            notices.push(text);
+        }
         let gpus = contained(|| {
             let open = |facts: &&Facts| {
-                let mut gpu = Gpu::new(facts, graph, &input, setup.precision)?;
+                let mut gpu = Gpu::new(facts, graph, &input, precision.chosen)?;
                 if setup.cudnn
                     && let Err(why) = gpu.add_cudnn()
                 {
@@ -99,7 +112,7 @@ impl CudaEngine {
         let info = EngineInfo {
             kind: "cuda".into(),
             model: setup.model,
-            name: name(&facts),
+            name: name(&facts, gpus.iter().all(|gpu| gpu.model().precision == Precision::Floats)),
             side: input.side,
             classes: graph.classes,
             device: true,
@@ -113,7 +126,7 @@ impl CudaEngine {
             given: Arc::default(),
             make_spare: setup.spare,
             spare: OnceLock::new(),
-            notices: Notices::default(),
+            notices,
         };
         for gpu in &shared.gpus {
             contained(|| warm_up(gpu, driver.version, setup.batch.max(1), &*setup.tell))?
@@ -137,8 +150,32 @@ fn chosen(driver: &Driver, devices: Devices) -> Result<Vec<&Facts>, NoCuda> {
     }
 }
 
-/// `CUDA on NVIDIA H200`, `CUDA on 2 × NVIDIA H200`.
-fn name(facts: &[&Facts]) -> String {
+/// In which precision a model runs.
+struct Chosen {
+    /// `None`: what suits each device.
+    chosen: Option<Precision>,
+    /// How far fp16 was off, where that was too much.
+    off: Option<f64>,
+}
+
+/// fp16 where it is good enough, unless `wanted` says which.
+fn precision(
+    facts: &[&Facts],
+    graph: &Graph,
+    input: &InputSpec,
+    wanted: Option<Precision>,
+) -> Result<Chosen, Fault> {
+    let halves = facts.iter().find(|facts| suits(facts) == Precision::Halves);
+    let (None, Some(facts)) = (wanted, halves) else {
+        return Ok(Chosen { chosen: wanted, off: None });
+    };
+    let gpu = Gpu::new(facts, graph, input, None)?;
+    let off = check::off(&gpu, graph, input)?.filter(|&off| off > check::LIMIT);
+    Ok(Chosen { chosen: off.map(|_| Precision::Floats), off })
+}
+
+/// `CUDA on NVIDIA H200`, `CUDA fp32 on 2 × NVIDIA H200`.
+fn name(facts: &[&Facts], floats: bool) -> String {
     let mut kinds: Vec<(usize, &str)> = Vec::new();
     for facts in facts {
         match kinds.iter_mut().find(|(_, name)| *name == facts.name) {
@@ -150,7 +187,8 @@ fn name(facts: &[&Facts]) -> String {
         1 => (*name).to_owned(),
         _ => format!("{count} × {name}"),
     });
-    format!("CUDA on {}", named.collect::<Vec<_>>().join(", "))
+    let precision = if floats { " fp32" } else { "" };
+    format!("CUDA{precision} on {}", named.collect::<Vec<_>>().join(", "))
 }
 
 /// Measures for the batch that is expected, records its graph and runs it once: errors show now.

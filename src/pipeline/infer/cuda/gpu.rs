@@ -94,8 +94,7 @@ impl Gpu {
         precision: Option<Precision>,
     ) -> Result<Self, Fault> {
         let context = Context::new(facts.index)?;
-        let suits = if facts.capability >= (8, 0) { Precision::Halves } else { Precision::Floats };
-        let precision = precision.unwrap_or(suits);
+        let precision = precision.unwrap_or_else(|| suits(facts));
         let (model, blob) = pack::build(graph, spec, precision);
         let texts: &[&str] = match precision {
             Precision::Halves => &[kernels::HALVES, kernels::IGEMM],
@@ -255,6 +254,11 @@ impl Gpu {
             }
         }
     }
+}
+
+/// What a device is fast in: halves where it has the tensor cores that our kernels use.
+pub(super) fn suits(facts: &Facts) -> Precision {
+    if facts.capability >= (8, 0) { Precision::Halves } else { Precision::Floats }
 }
 
 /// All kernels that the model can need.

@@ -14,6 +14,19 @@ pub enum Precision {
     Floats,
 }
 
+impl std::str::FromStr for Precision {
+    type Err = String;
+
+    /// Reads `fp16` or `fp32`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "fp16" => Ok(Self::Halves),
+            "fp32" => Ok(Self::Floats),
+            _ => Err(format!("`{text}` is no precision: fp16 or fp32")),
+        }
+    }
+}
+
 impl Precision {
     /// Bytes of a value.
     pub const fn bytes(self) -> usize {
