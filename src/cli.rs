@@ -97,8 +97,8 @@ pub struct BenchInferArgs {
     /// The model: a classifier in ONNX, or the one built in
     #[arg(long, value_name = "FILE.onnx|builtin", default_value = "builtin")]
     pub model: PathBuf,
-    /// The engine: cpu or rten
-    #[arg(long, value_name = "ENGINE", value_parser = parse_engine, default_value = "cpu")]
+    /// The engine: auto, cpu, rten or cuda[:N]
+    #[arg(long, visible_alias = "device", value_name = "ENGINE", value_parser = parse_engine, default_value = "cpu")]
     pub engine: EngineChoice,
     /// Images of a batch; several, one after another
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,8", value_parser = clap::value_parser!(u32).range(1..=4096))]
@@ -115,7 +115,13 @@ pub struct BenchInferArgs {
     /// In what a GPU computes, fp16 or fp32
     #[arg(long, value_name = "PRECISION", value_parser = str::parse::<Precision>)]
     pub precision: Option<Precision>,
-    /// How long each layer takes, on one thread (engine cpu)
+    /// Batches under way at a time on a GPU
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=4))]
+    pub in_flight: u32,
+    /// Without cuDNN, as if it were not installed
+    #[arg(long)]
+    pub no_cudnn: bool,
+    /// How long each layer takes: on one thread of the CPU, or on the GPU
     #[arg(long)]
     pub layers: bool,
     /// Run the pictures of this file (f32, little-endian, N×3×H×W, normalised) and measure nothing; with --logits

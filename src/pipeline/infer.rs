@@ -35,7 +35,7 @@ pub use choice::{EngineChoice, EngineChoiceError, parse_engine};
 pub use cuda::Precision;
 pub use geometry::{Framing, Geometry};
 pub use model::{
-    CpuError, ModelError, ModelOptions, build_cpu, build_engine, build_engine_noting,
+    CpuError, ModelError, ModelOptions, build_cpu, build_cuda, build_engine, build_engine_noting,
     build_for_threads,
 };
 pub use notice::{Notice, Notices};

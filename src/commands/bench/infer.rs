@@ -1,5 +1,7 @@
 //! `pipetop bench infer`: an engine and a model alone, batch after batch.
 
+mod gpu;
+
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,10 +12,11 @@ use serde::Serialize;
 use crate::cli::BenchInferArgs;
 use crate::commands::run::setup::tell;
 use crate::commands::{Exit, Failure};
+use crate::pipeline::infer::cuda::Devices;
 use crate::pipeline::infer::graph::{Graph, Node, Op};
 use crate::pipeline::infer::{
     Engine, EngineChoice, EngineInfo, InputSpec, ModelOptions, Output, Pixels, build_cpu,
-    build_for_threads,
+    build_cuda, build_for_threads,
 };
 use crate::pipeline::pixels::PixelFormat;
 use crate::probe::os::process_cpu;
@@ -44,6 +47,9 @@ struct Run {
     ms_p95: f64,
     /// CPU time a batch, of all threads, as a mean.
     cpu_ms: Option<f64>,
+    /// What a GPU did; `img_s` is then of all batches together, and `ms_…` of each from handing it over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device: Option<gpu::Device>,
 }
 
 /// One node of the graph, or the conversion of the input.
@@ -51,7 +57,7 @@ struct Run {
 struct Layer {
     batch: usize,
     name: String,
-    op: &'static str,
+    op: String,
     /// What comes out, an image; for convolutions with window, step and groups.
     shape: String,
     /// The least of several passes: what the layer takes undisturbed.
@@ -80,6 +86,10 @@ pub fn run(args: &BenchInferArgs) -> Result<Exit, Failure> {
         runs: Vec::new(),
         layers: Vec::new(),
     };
+    if let EngineChoice::Cuda(devices) = args.engine {
+        on_gpu(args, &options, devices, &mut report)?;
+        return write(args, &report);
+    }
     let mut told = false;
     for &threads in &args.threads {
         let threads = threads as usize;
@@ -96,13 +106,59 @@ pub fn run(args: &BenchInferArgs) -> Result<Exit, Failure> {
     if args.layers {
         report.layers = layers(args, &options)?;
     }
+    write(args, &report)
+}
+
+/// The runs of an engine on a GPU.
+fn on_gpu(
+    args: &BenchInferArgs,
+    options: &ModelOptions,
+    devices: Devices,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let engine = build_cuda(devices, options, !args.no_cudnn)?;
+    report.engine = engine.info().clone();
+    tell(&engine.notices().into_iter().map(|notice| notice.text).collect::<Vec<_>>());
+    for &batch in &args.batch {
+        let batch = batch as usize;
+        let cpu = process_cpu();
+        let run = gpu::measure(&engine, batch, args.in_flight as usize, args.seconds)?;
+        let cpu = process_cpu().zip(cpu).map(|(after, before)| after.saturating_sub(before));
+        let times = &run.latencies;
+        let at = |part: usize| times.get(times.len() * part / 100).or(times.last()).copied();
+        report.runs.push(Run {
+            batch,
+            threads: args.in_flight as usize,
+            batches: times.len(),
+            img_s: run.rate,
+            ms_median: at(50).unwrap_or(f64::NAN),
+            ms_p95: at(95).unwrap_or(f64::NAN),
+            cpu_ms: cpu.map(|nanos| nanos as f64 / 1e6 / times.len().max(1) as f64),
+            device: Some(run.device),
+        });
+        if args.layers {
+            let steps = engine.steps(batch).map_err(|error| Failure::new(error.to_string()))?;
+            report.layers.extend(steps.into_iter().map(|step| Layer {
+                batch,
+                name: step.name,
+                op: step.kernel,
+                shape: String::new(),
+                us: step.ms * 1e3,
+                gflop_s: None,
+            }));
+        }
+    }
+    Ok(())
+}
+
+fn write(args: &BenchInferArgs, report: &Report) -> Result<Exit, Failure> {
     let mut out = io::stdout().lock();
     let written = if args.json {
-        serde_json::to_writer_pretty(&mut out, &report)
+        serde_json::to_writer_pretty(&mut out, report)
             .map_err(io::Error::from)
             .and_then(|()| writeln!(out))
     } else {
-        text(&report, &mut out)
+        text(report, &mut out)
     };
     written.map_err(|error| Failure::output("stdout", &error))?;
     Ok(Exit::Fine)
@@ -186,6 +242,7 @@ fn measure(
         ms_median: median,
         ms_p95: times[(times.len() * 95 / 100).min(times.len() - 1)],
         cpu_ms: cpu.map(|nanos| nanos as f64 / 1e6 / times.len() as f64),
+        device: None,
     })
 }
 
@@ -228,7 +285,7 @@ const PASSES: usize = 10;
 
 fn layers(args: &BenchInferArgs, options: &ModelOptions) -> Result<Vec<Layer>, Failure> {
     if args.engine != EngineChoice::Cpu {
-        return Err(Failure::usage("--layers is for the engine cpu"));
+        return Err(Failure::usage("--layers is for the engines cpu and cuda"));
     }
     let (engine, graph) = build_cpu(options).map_err(|error| {
         let file: PathBuf = args.model.clone();
@@ -254,7 +311,7 @@ fn layers(args: &BenchInferArgs, options: &ModelOptions) -> Result<Vec<Layer>, F
         layers.push(Layer {
             batch,
             name: input.name.clone(),
-            op: "input",
+            op: "input".to_owned(),
             shape: sizes(&input.dims),
             us: us(&best[0]),
             gflop_s: None,
@@ -264,7 +321,7 @@ fn layers(args: &BenchInferArgs, options: &ModelOptions) -> Result<Vec<Layer>, F
             layers.push(Layer {
                 batch,
                 name: node.name.clone(),
-                op: node.op.name(),
+                op: node.op.name().to_owned(),
                 shape: shape(&graph, node),
                 us: us(time),
                 gflop_s: (flop > 0).then(|| flop as f64 / us(time) / 1e3),
@@ -316,6 +373,11 @@ fn text(report: &Report, out: &mut impl Write) -> io::Result<()> {
             "{:>5}  {:>7}  {:>8.1}  {:>9.2}  {:>8.2}  {cpu:>7}  {:>7}",
             run.batch, run.threads, run.img_s, run.ms_median, run.ms_p95, run.batches
         )?;
+    }
+    for run in &report.runs {
+        if let Some(device) = &run.device {
+            writeln!(out, "\nbatch {}: {device}", run.batch)?;
+        }
     }
     if report.layers.is_empty() {
         return Ok(());

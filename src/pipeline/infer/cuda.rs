@@ -9,6 +9,7 @@
 //! | `layers`, `pack` | a graph becomes layers and packed weights |
 //! | `tiles` | how a convolution is cut into tiles |
 //! | `tuning` | which kernel is fastest for each convolution |
+//! | `alone` | a network without copies, and layer by layer |
 //! | `check` | whether fp16 is good enough for a model |
 //! | `cudnn` | cuDNN's fused convolution, where it is found |
 //! | `lower`, `launch` | layers become launches, for a batch size |
@@ -25,6 +26,7 @@
 //! of `infer.threads` has one batch under way on a lane of its own (up to four a GPU), so that copies and
 //! computing overlap.
 
+mod alone;
 mod busy;
 mod check;
 mod cudnn;
@@ -45,6 +47,7 @@ mod pinned;
 mod tiles;
 mod tuning;
 
+pub use alone::StepTime;
 pub use busy::Spent;
 pub use device::NoCuda;
 pub use driver::Facts;

@@ -319,6 +319,18 @@ fn cpu(
 /// The batch for which an engine on a GPU is made ready before the first one comes, where none is asked for.
 pub const GPU_BATCH: usize = 64;
 
+/// The model on GPUs, to run in other ways than a pipeline does; with `cudnn` where that is found.
+///
+/// # Errors
+/// Where there is no GPU or none that takes the model, or an option cannot be used.
+pub fn build_cuda(
+    devices: Devices,
+    options: &ModelOptions,
+    cudnn: bool,
+) -> Result<CudaEngine, ModelError> {
+    cuda_with(devices, options, &PreprocessorConfig::default(), |_| {}, cudnn)
+}
+
 /// The model on GPUs.
 fn cuda(
     devices: Devices,
@@ -326,6 +338,16 @@ fn cuda(
     config: &PreprocessorConfig,
     tell: fn(&str),
 ) -> Result<Arc<dyn Engine>, ModelError> {
+    Ok(Arc::new(cuda_with(devices, options, config, tell, true)?))
+}
+
+fn cuda_with(
+    devices: Devices,
+    options: &ModelOptions,
+    config: &PreprocessorConfig,
+    tell: fn(&str),
+    cudnn: bool,
+) -> Result<CudaEngine, ModelError> {
     let graph = load_graph(options, config).map_err(|error| {
         let file = options.model.clone().unwrap_or_else(|| builtin::NAME.into());
         ModelError::Gpu { why: format!("{}: {error}", file.display()) }
@@ -338,7 +360,7 @@ fn cuda(
         names: about.classes,
         devices,
         precision: options.precision,
-        cudnn: true,
+        cudnn,
         tell: Box::new(tell),
         batch: options.batch.unwrap_or(GPU_BATCH),
         spare: Box::new(move || {
@@ -346,9 +368,7 @@ fn cuda(
             made.map(|(engine, _)| engine).map_err(|error| error.to_string())
         }),
     };
-    let engine = CudaEngine::new(&graph, setup)
-        .map_err(|error| ModelError::Gpu { why: error.to_string() })?;
-    Ok(Arc::new(engine))
+    CudaEngine::new(&graph, setup).map_err(|error| ModelError::Gpu { why: error.to_string() })
 }
 
 fn rten(options: &ModelOptions, config: &PreprocessorConfig) -> Result<RtenEngine, ModelError> {

@@ -1,7 +1,9 @@
 //! The engine on NVIDIA GPUs.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
+use super::alone::{self, StepTime};
 use super::busy::Spent;
 use super::check;
 use super::device::{Driver, NoCuda, contained, probe};
@@ -135,10 +137,53 @@ impl CudaEngine {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// What was spent on each GPU, and its name.
-    pub fn spent(&self) -> Vec<(String, Spent)> {
-        let spent = |gpu: &Gpu| (gpu.facts().name.clone(), gpu.account().spent());
-        self.shared.gpus.iter().map(spent).collect()
+    /// Measures kernels for batches of so many images on the first GPU, if that was not done.
+    ///
+    /// # Errors
+    /// Where the device fails or has no memory for such a batch.
+    pub fn prepare(&self, images: usize) -> Result<(), EngineError> {
+        let gpu = self.first();
+        let driver = probe().map_err(|error| EngineError(error.to_string()))?;
+        let size = rung(images).min(gpu.limit());
+        let tuned = contained(|| {
+            gpu.bind()?;
+            gpu.tune(driver.version, size, &|text| tracing::info!("{text}"))
+        });
+        flat(tuned)
+    }
+
+    /// Milliseconds of the network alone, without copies and normalising, in batches of so many images on the first GPU: the
+    /// least and the median of runs for `time`.
+    ///
+    /// # Errors
+    /// Where the device fails or has no memory for such a batch.
+    pub fn network(&self, images: usize, time: Duration) -> Result<(f64, f64), EngineError> {
+        flat(contained(|| alone::network(self.first(), images, time)))
+    }
+
+    /// How long each step of a batch takes on the first GPU.
+    ///
+    /// # Errors
+    /// As [`Self::network`].
+    pub fn steps(&self, images: usize) -> Result<Vec<StepTime>, EngineError> {
+        flat(contained(|| alone::steps(self.first(), images)))
+    }
+
+    /// How many layers cuDNN computes in batches of so many images, and how many there are.
+    pub fn by_cudnn(&self, images: usize) -> (usize, usize) {
+        alone::by_cudnn(self.first(), images)
+    }
+
+    fn first(&self) -> &Gpu {
+        &self.shared.gpus[0]
+    }
+}
+
+fn flat<T>(result: Result<Result<T, Fault>, NoCuda>) -> Result<T, EngineError> {
+    match result {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(fault)) => Err(EngineError(fault.to_string())),
+        Err(error) => Err(EngineError(error.to_string())),
     }
 }
 

@@ -52,7 +52,7 @@ impl Gpu {
     }
 
     /// How each layer is computed for batches of that size.
-    fn choices(&self, size: usize) -> Vec<Choice> {
+    pub(crate) fn choices(&self, size: usize) -> Vec<Choice> {
         let measured = lock(&self.measured);
         match measured.get(&size) {
             Some(choices) => choices.to_vec(),
