@@ -247,6 +247,9 @@ pub struct ModelArgs {
     /// model's logits are off by 1 % at most
     #[arg(long, value_name = "PRECISION", value_parser = str::parse::<Precision>, help_heading = "Engine")]
     pub precision: Option<Precision>,
+    /// Infer on a GPU without cuDNN, as if it were not installed
+    #[arg(long, help_heading = "Engine")]
+    pub no_cudnn: bool,
     /// A `preprocessor_config.json`.
     #[arg(long, value_name = "FILE", help = PREPROCESSOR_HELP, help_heading = "Engine")]
     pub preprocessor: Option<PathBuf>,

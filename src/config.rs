@@ -289,6 +289,7 @@ fn model_options(flags: ModelArgs, file: ModelArgs) -> Result<ModelOptions, Conf
         },
         preprocessor: flags.preprocessor.or(file.preprocessor),
         precision: flags.precision.or(file.precision),
+        no_cudnn: flags.no_cudnn || file.no_cudnn,
         batch: None,
     })
 }

@@ -142,7 +142,7 @@ def rate(peer, seconds: float) -> float:
 
 def pipetop(program: str, model: Path, batch: int, seconds: float, cudnn: bool) -> dict[str, float]:
     command = [program, "bench", "infer", "--json", "--engine", "cuda", "--model", str(model), "--batch", str(batch)]
-    command += ["--seconds", str(seconds)] + ([] if cudnn else ["--no-cudnn"])
+    command += ["--precision", "fp16", "--seconds", str(seconds)] + ([] if cudnn else ["--no-cudnn"])
     report = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     (run,) = report["runs"]
     device = run["device"]

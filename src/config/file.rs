@@ -58,6 +58,7 @@ const RUN_KEYS: &[&str] = &[
     "resize",
     "geometry",
     "precision",
+    "no_cudnn",
     "preprocessor",
     "sample_hz",
     "fps",
@@ -165,6 +166,7 @@ impl FileSettings {
             "precision" => {
                 self.model.precision = Some(read(name, value, str::parse::<Precision>)?);
             }
+            "no_cudnn" => self.model.no_cudnn = read(name, value, yes_or_no)?,
             "sample_hz" => self.sample_hz = Some(read(name, value, crate::cli::sample_hz)?),
             "fps" => self.fps = Some(read(name, value, whole(1..=60))?),
             "ascii" => self.ascii = Some(read(name, value, yes_or_no)?),

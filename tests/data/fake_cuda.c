@@ -359,7 +359,7 @@ static void run(const struct Launch *l) {
         if (l->grid[0] != blocks || (int)l->grid[1] != p->splits || p->ntiles != (p->K + columns - 1) / columns) abort();
         if (p->kpad % 8 || p->kpad < p->R * p->S * p->C) abort();
         conv(p, l->grid[2]);
-    } else if (!strcmp(name, "normalise")) normalise(a);
+    } else if (!strcmp(name, "normalise") || !strcmp(name, "normalise_by4")) normalise(a);
     else if (!strcmp(name, "to_floats")) {
         const struct Convert *p = a;
         for (int i = 0; i < p->count; i++) ((float *)p->y)[i] = get(p->x, i);
@@ -533,8 +533,8 @@ Result cuGraphInstantiateWithFlags(void **exec, void *graph, unsigned long long 
 
 Result cuGraphLaunch(struct Launch *graph, struct Stream *s) {
     /* A batch begins with its pictures, and goes on with something else. */
-    int batch = graph && graph->function && !strcmp(graph->function->name, "normalise") && graph->next
-        && strcmp(graph->next->function->name, "normalise");
+    int batch = graph && graph->function && !strncmp(graph->function->name, "normalise", 9) && graph->next
+        && strncmp(graph->next->function->name, "normalise", 9);
     if (batch && batches_left >= 0 && batches_left-- == 0) lost = 1;
     if (lost) return late ? OK : LOST;
     for (; graph; graph = graph->next) put_on(s, graph);

@@ -116,7 +116,7 @@ fn on_gpu(
     devices: Devices,
     report: &mut Report,
 ) -> Result<(), Failure> {
-    let engine = build_cuda(devices, options, !args.no_cudnn)?;
+    let engine = build_cuda(devices, options)?;
     report.engine = engine.info().clone();
     tell(&engine.notices().into_iter().map(|notice| notice.text).collect::<Vec<_>>());
     for &batch in &args.batch {
@@ -170,6 +170,7 @@ fn options(args: &BenchInferArgs) -> ModelOptions {
         model: own.then(|| args.model.clone()),
         size: args.size,
         precision: args.precision,
+        no_cudnn: args.no_cudnn,
         batch: args.batch.first().map(|&batch| batch as usize),
         ..ModelOptions::default()
     }

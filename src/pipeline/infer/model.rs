@@ -42,6 +42,8 @@ pub struct ModelOptions {
     pub preprocessor: Option<PathBuf>,
     /// In what an engine on a GPU computes; `None`: fp16 where the device is fast in it and the model's logits stand it.
     pub precision: Option<Precision>,
+    /// Whether a GPU goes without cuDNN where that is found.
+    pub no_cudnn: bool,
     /// Images of a batch that an engine on a GPU is made ready for; any other size runs too.
     pub batch: Option<usize>,
 }
@@ -319,16 +321,12 @@ fn cpu(
 /// The batch for which an engine on a GPU is made ready before the first one comes, where none is asked for.
 pub const GPU_BATCH: usize = 64;
 
-/// The model on GPUs, to run in other ways than a pipeline does; with `cudnn` where that is found.
+/// The model on GPUs, to run in other ways than a pipeline does.
 ///
 /// # Errors
 /// Where there is no GPU or none that takes the model, or an option cannot be used.
-pub fn build_cuda(
-    devices: Devices,
-    options: &ModelOptions,
-    cudnn: bool,
-) -> Result<CudaEngine, ModelError> {
-    cuda_with(devices, options, &PreprocessorConfig::default(), |_| {}, cudnn)
+pub fn build_cuda(devices: Devices, options: &ModelOptions) -> Result<CudaEngine, ModelError> {
+    cuda_with(devices, options, &PreprocessorConfig::default(), |_| {})
 }
 
 /// The model on GPUs.
@@ -338,7 +336,7 @@ fn cuda(
     config: &PreprocessorConfig,
     tell: fn(&str),
 ) -> Result<Arc<dyn Engine>, ModelError> {
-    Ok(Arc::new(cuda_with(devices, options, config, tell, true)?))
+    Ok(Arc::new(cuda_with(devices, options, config, tell)?))
 }
 
 fn cuda_with(
@@ -346,7 +344,6 @@ fn cuda_with(
     options: &ModelOptions,
     config: &PreprocessorConfig,
     tell: fn(&str),
-    cudnn: bool,
 ) -> Result<CudaEngine, ModelError> {
     let graph = load_graph(options, config).map_err(|error| {
         let file = options.model.clone().unwrap_or_else(|| builtin::NAME.into());
@@ -360,7 +357,7 @@ fn cuda_with(
         names: about.classes,
         devices,
         precision: options.precision,
-        cudnn,
+        cudnn: !options.no_cudnn,
         tell: Box::new(tell),
         batch: options.batch.unwrap_or(GPU_BATCH),
         spare: Box::new(move || {

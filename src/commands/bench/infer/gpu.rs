@@ -80,7 +80,9 @@ pub(super) fn measure(
     let failed = |error: &dyn std::fmt::Display| Failure::new(error.to_string());
     let tune = engine.prepare(batch).map_err(|error| failed(&error));
     tune?;
-    let (_, network_ms) = engine.network(batch, time / 4).map_err(|error| failed(&error))?;
+    // Before and after, since a device that has been at work is warmer and may be slower.
+    let network = || engine.network(batch, time / 2).map_err(|error| failed(&error));
+    let (_, before) = network()?;
     let pictures: Vec<Pixels> = (0..in_flight)
         .map(|_| pinned(engine, batch).ok_or_else(|| Failure::new("no memory for the pictures")))
         .collect::<Result<_, _>>()?;
@@ -121,6 +123,7 @@ pub(super) fn measure(
         latencies.sort_by(f64::total_cmp);
         Ok((latencies, elapsed.as_secs_f64(), since(before, after)))
     })?;
+    let network_ms = f64::midpoint(before, network()?.1);
     let batches = spent.batches.max(1) as f64;
     let each = |nanos: u64| nanos as f64 / 1e6 / batches;
     let rate = batches * batch as f64 / elapsed;

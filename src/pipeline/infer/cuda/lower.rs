@@ -20,7 +20,11 @@ pub(super) fn normalise(model: &Model, n: usize) -> Launch {
     numbers.extend(input.mean.map(Number::from));
     numbers.extend(input.scale.map(Number::from));
     let to = if input.channels == 4 { Place::Input } else { model.place(model.pictures, n) };
-    Launch::over("normalise", pixels, vec![to, Place::Pictures], numbers)
+    let places = vec![to, Place::Pictures];
+    if input.channels == 4 && input.width == input.side && input.side.is_multiple_of(4) {
+        return Launch::over("normalise_by4", pixels / 4, places, numbers);
+    }
+    Launch::over("normalise", pixels, places, numbers)
 }
 
 /// The launch that makes floats of the logits, where the last layer did not.
