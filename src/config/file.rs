@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn every_key_of_run_is_read() {
         let text = "[run]\nengine='null'\nmodel='m.onnx'\nlabels='/l.txt'\nmean=[0.5,0.5,0.5]\n\
-                    std='0.2,0.2,0.2'\nsize=224\nresize=256\ngeometry='squash224'\nprecision='fp32'\npreprocessor='p.json'\n\
+                    std='0.2,0.2,0.2'\nsize=224\nresize=256\ngeometry='squash224'\nprecision='fp32'\nno_cudnn=true\npreprocessor='p.json'\n\
                     sample_hz=20\nfps=30\nascii=true\ncolor='never'\nmouse=false\nmax_pixels='9M'\n";
         let file = parse(text).unwrap();
         for key in RUN_KEYS {

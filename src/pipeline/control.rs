@@ -8,6 +8,7 @@ use tokio::runtime::Runtime;
 
 use super::infer::Engine;
 use super::knobs::{Command, KnobChange, KnobError, KnobId, KnobValue, KnobValues};
+use super::preprocess::counted;
 use super::shared::{Limits, Shared, device_of};
 use super::source::Source;
 use super::stages;
@@ -130,6 +131,7 @@ impl Pipeline {
             created.map_err(|error| StartError::Output { path, error })
         });
         let output = output.transpose()?;
+        calibrate_for(&parts.knobs);
         let start = clock::now();
         let shared = Arc::new(Shared::new(
             parts.source,
@@ -206,6 +208,7 @@ impl Pipeline {
         if before == value {
             return Ok(());
         }
+        calibrate_for(&wanted);
         let now = clock::now();
         change(shared, &mut changes, now.saturating_sub(self.start), id, value);
         self.put_in_force(id, now)
@@ -227,6 +230,7 @@ impl Pipeline {
                 shared.preprocess_gate.set_limit(count());
                 shared.loaded.wake_all();
             }
+            KnobId::PreprocessGilInterval => shared.gil.set_interval(shared.knobs.millis(id)),
             KnobId::InferBatch => shared.batches.set_size(count()),
             KnobId::InferThreads => {
                 shared.infer_gate.set_limit(count());
@@ -242,7 +246,11 @@ impl Pipeline {
             KnobId::LoadDelay
             | KnobId::PreprocessFilter
             | KnobId::PreprocessScaledDecode
-            | KnobId::PreprocessLock => {}
+            | KnobId::PreprocessLock
+            | KnobId::PreprocessGil
+            | KnobId::PreprocessGilHold
+            | KnobId::PreprocessWork
+            | KnobId::PreprocessLoopRate => {}
         }
         shared.load_changed.notify_waiters();
         Ok(())
@@ -416,6 +424,14 @@ fn refuse_device(engine: &dyn Engine, value: KnobValue) -> Result<(), KnobError>
         (Some(_), _) => {
             refused("it says that an engine cannot move, and this one can: cpu, cuda:N or cuda:all")
         }
+    }
+}
+
+/// Measures how fast loops are counted before a worker needs to know.
+fn calibrate_for(knobs: &KnobValues) {
+    let is = |id, word: &str| knobs.get(id).to_string() == word;
+    if is(KnobId::PreprocessGil, "release") || is(KnobId::PreprocessWork, "loop") {
+        counted::calibrate();
     }
 }
 
