@@ -1,6 +1,7 @@
-//! Asciicasts: a terminal session as lines of JSON, a header first, then one event a line.
+//! Asciicasts: what a terminal showed, as lines of JSON that asciinema and others play.
 //!
-//! Format: <https://docs.asciinema.org/manual/asciicast/v3/> (and `v2`).
+//! Line 1 is the header. Each further line is `[time, code, data]`; in version 3 the time counts from
+//! the line before, in version 2 from the start. Format: <https://docs.asciinema.org/manual/asciicast/v3/>.
 
 pub mod read;
 
@@ -8,11 +9,13 @@ use std::time::Duration;
 
 pub use read::{CastError, Reader};
 
-/// A colour: red, green, blue.
-pub type Rgb = [u8; 3];
+/// The version that is written where nothing else is asked for.
+pub const DEFAULT_VERSION: u8 = 3;
+/// The versions that are known here.
+pub const VERSIONS: [u8; 2] = [2, 3];
 
-/// What the first line says.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// What a cast says of itself in its first line.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Header {
     /// The format's version: 2 or 3.
     pub version: u8,
@@ -20,17 +23,25 @@ pub struct Header {
     pub cols: u16,
     /// Rows of the terminal at the start.
     pub rows: u16,
+    /// What to call it.
+    pub title: Option<String>,
     /// When it was recorded, in seconds since 1970.
     pub timestamp: Option<u64>,
-    /// What it shows.
-    pub title: Option<String>,
-    /// What was run.
-    pub command: Option<String>,
-    /// The longest pause that a player should keep, in seconds.
+    /// Pauses longer than this many seconds are meant to be cut when it is played.
     pub idle_time_limit: Option<f64>,
     /// The recording terminal's colours.
     pub theme: Option<Theme>,
 }
+
+impl Header {
+    /// A cast of that size and version, of which nothing else is said.
+    pub const fn new(version: u8, cols: u16, rows: u16) -> Self {
+        Self { version, cols, rows, title: None, timestamp: None, idle_time_limit: None, theme: None }
+    }
+}
+
+/// A colour: red, green, blue.
+pub type Rgb = [u8; 3];
 
 /// A terminal's colours.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,14 +54,23 @@ pub struct Theme {
     pub palette: Vec<Rgb>,
 }
 
-/// What happened.
+/// Something that happened, and when.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Timed {
+    /// The time since the start of the cast.
+    pub at: Duration,
+    /// What happened.
+    pub event: Event,
+}
+
+/// What can happen in a cast.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The program wrote this.
     Output(String),
     /// The person typed this.
     Input(String),
-    /// A place of interest, with its label.
+    /// A chapter begins here.
     Marker(String),
     /// The terminal has another size now.
     Resize {
@@ -59,17 +79,8 @@ pub enum Event {
         /// Rows.
         rows: u16,
     },
-    /// The program ended with this status.
+    /// The program ended, with this code (version 3 alone).
     Exit(i32),
-    /// An event of a kind that we do not know: its code and data.
-    Other(String, String),
-}
-
-/// An event and its time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Timed {
-    /// Since the start, in both versions of the format.
-    pub at: Duration,
-    /// What happened.
-    pub event: Event,
+    /// An event of a code that is not known here, with its data.
+    Other(char, String),
 }

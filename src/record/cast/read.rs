@@ -138,15 +138,13 @@ fn read_header(header: &Map<String, Value>) -> Result<Header, String> {
         let size = value.and_then(|value| u16::try_from(value).ok()).filter(|&size| size > 0);
         size.ok_or_else(|| format!("\"{name}\" must be a number from 1 to 65535"))
     };
-    let text = |name: &str| header.get(name).and_then(Value::as_str).map(str::to_owned);
     let theme = if version == 2 { header.get("theme") } else { term.get("theme") };
     Ok(Header {
         version,
         cols: size(names[0])?,
         rows: size(names[1])?,
         timestamp: header.get("timestamp").and_then(Value::as_u64),
-        title: text("title"),
-        command: text("command"),
+        title: header.get("title").and_then(Value::as_str).map(str::to_owned),
         idle_time_limit: header
             .get("idle_time_limit")
             .and_then(Value::as_f64)
@@ -205,7 +203,7 @@ fn read_event(value: &Value) -> Result<(f64, Event), String> {
         "x" => Event::Exit(
             data.trim().parse().map_err(|_| format!("{data:?} is no exit status as in \"0\""))?,
         ),
-        _ => Event::Other(code.to_owned(), data),
+        _ => Event::Other(code.chars().next().unwrap_or_default(), data),
     };
     Ok((seconds, event))
 }
@@ -263,7 +261,7 @@ mod tests {
             [
                 (500, Event::Output("a".into())),
                 (750, Event::Resize { cols: 120, rows: 36 }),
-                (750, Event::Other("z".into(), "?".into())),
+                (750, Event::Other('z', "?".into())),
                 (1750, Event::Marker(String::new())),
                 (1875, Event::Exit(3)),
             ]
