@@ -10,7 +10,7 @@ Debian: fonts-dejavu-mono or -core).
 
 JetBrains Mono keeps all its characters but those that are drawn as geometry; DejaVu Sans Mono keeps
 the symbols that JetBrains Mono lacks. Ligatures, kerning, hints and names (but for the copyright and the
-licence) are dropped: a terminal shows one character a cell, and the outlines are hinted when drawn.
+licence) are dropped: a terminal shows one character a cell.
 """
 
 import sys
