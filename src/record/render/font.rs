@@ -58,6 +58,11 @@ impl Fonts {
         Self { faces: [face(REGULAR), face(BOLD), face(SYMBOLS)], size, cell, baseline }
     }
 
+    /// The same outlines at another size.
+    pub(super) fn at(&self, size: f32) -> Self {
+        Self { faces: self.faces.clone(), size, ..*self }
+    }
+
     /// Where a line under text begins, from the cell's top.
     pub fn underline(&self) -> i32 {
         (self.baseline + (self.size * 0.13).round() as i32).min(self.cell.height - self.cell.light)
@@ -129,7 +134,7 @@ const fn is_invisible(c: char) -> bool {
 }
 
 /// Takes an outline down, y downwards.
-struct Pen(Path);
+pub(super) struct Pen(pub(super) Path);
 
 impl OutlinePen for Pen {
     fn move_to(&mut self, x: f32, y: f32) {

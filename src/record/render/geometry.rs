@@ -79,20 +79,15 @@ fn powerline(c: char, size: CellSize) -> Vec<Shape> {
     let (w, h) = (size.width as f32, size.height as f32);
     let leftwards = matches!(c, '\u{e0b2}' | '\u{e0b3}');
     let turn = |(x, y): (f32, f32)| if leftwards { (w - x, y) } else { (x, y) };
-    let paths = if matches!(c, '\u{e0b0}' | '\u{e0b2}') {
-        vec![Path::polygon(&[(0.0, 0.0), (w, h / 2.0), (0.0, h)])]
+    let path = if matches!(c, '\u{e0b0}' | '\u{e0b2}') {
+        Path::polygon(&[(0.0, 0.0), (w, h / 2.0), (0.0, h)])
     } else {
-        let thickness = size.light as f32;
-        let tip = w - thickness / 2.0;
-        let slope = tip / (h / 2.0);
-        // Begun outside of the cell, so that the cut is the cell's own edge.
-        let corner = (-slope * thickness, -thickness);
-        vec![
-            Path::stroke(corner, (tip, h / 2.0), thickness),
-            Path::stroke((tip, h / 2.0), (corner.0, h + thickness), thickness),
-        ]
+        let slope = w / (h / 2.0);
+        let across = size.light as f32 * (1.0 + slope * slope).sqrt();
+        let (outer, inner) = ((w, h / 2.0), (w - across, h / 2.0));
+        Path::polygon(&[(0.0, 0.0), (across, 0.0), outer, (across, h), (0.0, h), inner])
     };
-    paths.into_iter().map(|path| Shape::Path(path.map(turn))).collect()
+    vec![Shape::Path(path.map(turn))]
 }
 
 #[cfg(test)]

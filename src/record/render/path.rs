@@ -28,25 +28,10 @@ pub struct Path(pub Vec<Segment>);
 impl Path {
     /// A polygon.
     pub fn polygon(points: &[Point]) -> Self {
-        let mut path = Self::default();
-        path.add_polygon(points);
-        path
-    }
-
-    /// Adds a polygon.
-    pub fn add_polygon(&mut self, points: &[Point]) {
-        for (index, &point) in points.iter().enumerate() {
-            self.0.push(if index == 0 { Segment::Move(point) } else { Segment::Line(point) });
-        }
-        self.0.push(Segment::Close);
-    }
-
-    /// A straight stroke of a thickness, with flat ends.
-    pub fn stroke((x0, y0): Point, (x1, y1): Point, thickness: f32) -> Self {
-        let (dx, dy) = (x1 - x0, y1 - y0);
-        let length = (dx * dx + dy * dy).sqrt().max(f32::EPSILON);
-        let (nx, ny) = (-dy / length * thickness / 2.0, dx / length * thickness / 2.0);
-        Self::polygon(&[(x0 + nx, y0 + ny), (x1 + nx, y1 + ny), (x1 - nx, y1 - ny), (x0 - nx, y0 - ny)])
+        let segment = |(index, &point): (usize, &Point)| {
+            if index == 0 { Segment::Move(point) } else { Segment::Line(point) }
+        };
+        Self(points.iter().enumerate().map(segment).chain([Segment::Close]).collect())
     }
 
     /// A disc.

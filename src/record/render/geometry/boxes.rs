@@ -223,11 +223,14 @@ fn arc(right: bool, down: bool, size: CellSize) -> Vec<Shape> {
     vec![Shape::Path(path)]
 }
 
-/// From corner to corner, and beyond: what is cut off there the next cell's diagonal goes on with.
+/// From corner to corner, cut off at the cell's edges: the next cell's diagonal goes on from there.
 fn diagonal(rising: bool, size: CellSize) -> Shape {
     let (w, h) = (size.width as f32, size.height as f32);
-    let (y0, y1) = if rising { (h, 0.0) } else { (0.0, h) };
-    let reach = |from: f32, to: f32, by: f32| from + (to - from) * by;
-    let ends = [-0.5, 1.5].map(|by| (reach(0.0, w, by), reach(y0, y1, by)));
-    Shape::Path(Path::stroke(ends[0], ends[1], size.light as f32 * 1.2))
+    // A little thicker than a light line, since no pixel of it is covered whole.
+    let reach = size.light as f32 * 0.6 * (w * w + h * h).sqrt();
+    let (along, down) = (reach / h, reach / w);
+    let points =
+        [(0.0, h), (0.0, h - down), (w - along, 0.0), (w, 0.0), (w, down), (along, h)];
+    let path = Path::polygon(&points);
+    Shape::Path(if rising { path } else { path.map(|(x, y)| (w - x, y)) })
 }
