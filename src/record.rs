@@ -1,0 +1,3 @@
+//! What is kept of a run beside its report: asciicasts of the screen, and saved streams of snapshots.
+
+pub mod cast;
