@@ -1,4 +1,5 @@
-//! Recordings of the screen: casts, and the pictures and films made from them.
+//! What is kept of a run beside its report: asciicasts of the screen, and pictures and films made from
+//! them.
 //!
 //! ```text
 //! cast file ─► cast::read ─► render::film ─► frames ─► PNG · SVG · animated SVG · GIF

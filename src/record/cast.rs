@@ -4,6 +4,7 @@
 //! the line before, in version 2 from the start. Format: <https://docs.asciinema.org/manual/asciicast/v3/>.
 
 pub mod read;
+pub mod write;
 
 use std::time::Duration;
 
