@@ -3,6 +3,7 @@
 //! Arguments are read here and nowhere else; what they mean together with the config file is
 //! settled in [`crate::config`]. Knob names, ranges and help come from [`KNOBS`].
 
+pub mod render;
 mod values;
 
 use std::ffi::OsString;
@@ -16,6 +17,7 @@ use crate::commands::bench::variants::Variant;
 use crate::pipeline::infer::{EngineChoice, Framing, parse_engine};
 use crate::pipeline::knobs::{FILTERS, KNOBS, KnobId, KnobValue};
 
+pub use render::RenderArgs;
 pub use values::{Setting, Sink};
 pub(crate) use values::{pixels, sample_hz, triple};
 
@@ -86,6 +88,8 @@ pub enum Command {
     Classify(Box<ClassifyArgs>),
     /// Measure one stage by itself, variant against variant
     Bench(BenchArgs),
+    /// Make a film or a still of a recording: GIF, SVG, PNG
+    Render(Box<RenderArgs>),
     /// Say what this machine has, and what to do about what is missing
     Doctor(DoctorArgs),
 }

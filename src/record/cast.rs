@@ -37,7 +37,15 @@ pub struct Header {
 impl Header {
     /// A cast of that size and version, of which nothing else is said.
     pub const fn new(version: u8, cols: u16, rows: u16) -> Self {
-        Self { version, cols, rows, title: None, timestamp: None, idle_time_limit: None, theme: None }
+        Self {
+            version,
+            cols,
+            rows,
+            title: None,
+            timestamp: None,
+            idle_time_limit: None,
+            theme: None,
+        }
     }
 }
 

@@ -19,6 +19,7 @@ pub mod png;
 pub mod raster;
 pub mod scheme;
 mod screen;
+pub mod screenshot;
 pub mod svg;
 
 pub use film::{Cutting, Film, FilmError, Frame, Place, film, still};

@@ -128,11 +128,8 @@ fn read_header(header: &Map<String, Value>) -> Result<Header, String> {
     };
     let empty = Map::new();
     let term = header.get("term").and_then(Value::as_object).unwrap_or(&empty);
-    let (place, names) = if version == 2 {
-        (header, ["width", "height"])
-    } else {
-        (term, ["cols", "rows"])
-    };
+    let (place, names) =
+        if version == 2 { (header, ["width", "height"]) } else { (term, ["cols", "rows"]) };
     let size = |name: &str| {
         let value = place.get(name).and_then(Value::as_u64);
         let size = value.and_then(|value| u16::try_from(value).ok()).filter(|&size| size > 0);
@@ -293,6 +290,29 @@ mod tests {
         ] {
             let error = error(&format!("{V3}# one\n[0,\"o\",\"fine\"]\n{line}\n"));
             assert!(error.starts_with("line 4: ") && error.contains(says), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_the_writer_wrote_is_read_again() {
+        for version in [2, 3] {
+            let header =
+                Header { title: Some("\"a\" film".into()), ..Header::new(version, 80, 24) };
+            let mut bytes = Vec::new();
+            let mut writer = super::super::write::Writer::begin(&mut bytes, &header).unwrap();
+            let events = [
+                (0, Event::Output("\u{1b}[1mä\"\r\n".into())),
+                (333, Event::Marker("one".into())),
+                (667, Event::Input("q".into())),
+                (1001, Event::Resize { cols: 120, rows: 36 }),
+            ];
+            let events =
+                events.map(|(millis, event)| Timed { at: Duration::from_millis(millis), event });
+            for timed in &events {
+                writer.event(timed.at, &timed.event).unwrap();
+            }
+            let (read_header, read_events) = read(std::str::from_utf8(&bytes).unwrap()).unwrap();
+            assert_eq!((read_header, read_events.as_slice()), (header, &events[..]));
         }
     }
 

@@ -133,15 +133,12 @@ pub fn film(header: &Header, events: &[Timed], cutting: &Cutting) -> Result<Film
     check(header, events)?;
     let end = events.last().map_or(Duration::ZERO, |event| event.at);
     // All up to `first` is what the film begins with.
-    let (from, first) = match &cutting.from {
-        Some(place) => {
-            let from = find(place, events)?;
-            (from, from)
-        }
-        None => {
-            let from = opening(header, events);
-            (from, from + TOGETHER)
-        }
+    let (from, first) = if let Some(place) = &cutting.from {
+        let from = find(place, events)?;
+        (from, from)
+    } else {
+        let from = opening(header, events);
+        (from, from + TOGETHER)
     };
     let to = cutting.to.as_ref().map_or(Ok(end), |place| find(place, events))?.min(end);
     if from > to {

@@ -48,9 +48,7 @@ impl Fonts {
     /// # Panics
     /// Never: the fonts are part of the program.
     pub fn new(size: f32) -> Self {
-        let face = |bytes| {
-            FontRef::new(bytes).expect("a test reads them")
-        };
+        let face = |bytes| FontRef::new(bytes).expect("a test reads them");
         let height = (size * HEIGHT).round().max(4.0) as i32;
         let width = (size * ADVANCE).round().max(2.0) as i32;
         let cell = CellSize { width, height, light: ((height + 9) / 18).max(1) };
@@ -106,7 +104,8 @@ impl Fonts {
                 return mask;
             };
             // A mark without an advance lies left of its origin.
-            let x = if advance > 0.0 { (width as f32 - advance) / 2.0 } else { self.cell.width as f32 };
+            let x =
+                if advance > 0.0 { (width as f32 - advance) / 2.0 } else { self.cell.width as f32 };
             let lean = if italic { LEAN } else { 0.0 };
             // Leaning about half the height of small letters keeps them in the cell's middle.
             let middle = self.size * 0.275;

@@ -26,7 +26,9 @@ const LONGEST: u64 = 65_535;
 #[derive(Debug, thiserror::Error)]
 pub enum GifError {
     /// It has too many pixels.
-    #[error("a GIF of {0}×{1} pixels is too large: 65535×65535 at most (--font-size makes it smaller)")]
+    #[error(
+        "a GIF of {0}×{1} pixels is too large: 65535×65535 at most (--font-size makes it smaller)"
+    )]
     TooLarge(usize, usize),
     /// It cannot be written.
     #[error("{0}")]
@@ -73,7 +75,8 @@ pub fn write(
     for (index, (frame, time)) in film.shown().enumerate() {
         let drawn = canvas.draw(&frame.grid, &mut masks, &mut ramp);
         // Each delay is the way from the last whole hundredth to the next: roundings do not add up.
-        let end = frame.at + time + if index + 1 == film.frames.len() { hold } else { Duration::ZERO };
+        let end =
+            frame.at + time + if index + 1 == film.frames.len() { hold } else { Duration::ZERO };
         let delay = hundredths(end).saturating_sub(clock);
         clock += delay;
         let area = drawn.and_then(|area| changed(&canvas, &before, area));
@@ -82,7 +85,11 @@ pub fn write(
             (None, Some(last)) => last.delay += delay,
             (area, _) => {
                 let first = Area { left: 0, top: 0, width: canvas.width, height: canvas.height };
-                let area = if index == 0 { first } else { area.unwrap_or(Area { width: 1, height: 1, ..first }) };
+                let area = if index == 0 {
+                    first
+                } else {
+                    area.unwrap_or(Area { width: 1, height: 1, ..first })
+                };
                 waiting.push(cut_out(&canvas, &before, area, transparent, delay));
                 copy(&canvas, &mut before, area);
             }
@@ -144,7 +151,8 @@ fn cut_out(
     };
     let pixels = rows().flat_map(|range| &canvas.pixels[range]).copied().collect();
     let changes = transparent.map(|transparent| {
-        let pairs = rows().flat_map(|range| canvas.pixels[range.clone()].iter().zip(&before[range]));
+        let pairs =
+            rows().flat_map(|range| canvas.pixels[range.clone()].iter().zip(&before[range]));
         pairs.map(|(new, old)| if new == old { transparent } else { *new }).collect()
     });
     Picture { area, pixels, changes, delay }

@@ -71,8 +71,12 @@ pub struct Cell {
 
 impl Cell {
     /// An empty cell.
-    pub const BLANK: Self =
-        Self { c: ' ', marks: None, width: 1, look: Look { fg: Color::Default, bg: Color::Default, flags: 0 } };
+    pub const BLANK: Self = Self {
+        c: ' ',
+        marks: None,
+        width: 1,
+        look: Look { fg: Color::Default, bg: Color::Default, flags: 0 },
+    };
 
     /// Whether nothing but its ground is to be seen.
     pub fn is_blank(&self) -> bool {
@@ -202,7 +206,10 @@ mod tests {
         let row = &grid.rows[0];
         assert_eq!(row.iter().map(|cell| cell.width).collect::<Vec<_>>(), [1, 2, 0, 1, 1, 1]);
         assert_eq!((row[0].c, row[0].marks.as_deref()), ('e', Some("\u{301}")));
-        assert_eq!(row[3].look, Look { fg: Color::Indexed(75), flags: flags::BOLD, ..Look::default() });
+        assert_eq!(
+            row[3].look,
+            Look { fg: Color::Indexed(75), flags: flags::BOLD, ..Look::default() }
+        );
         assert_eq!(grid.rows[1][2].look.bg, Color::Indexed(9));
         assert!(row[5].is_blank() && !row[3].is_blank());
         assert_eq!(grid.text(), "e\u{301}写x\n  ─\n");

@@ -48,11 +48,8 @@ impl Path {
     /// Adds a quarter of an ellipse; at its start it runs up or down, or (`upright` false) sideways.
     pub fn quarter(&mut self, (x0, y0): Point, (x1, y1): Point, upright: bool) {
         let (dx, dy) = ((x1 - x0) * KAPPA, (y1 - y0) * KAPPA);
-        let controls = if upright {
-            ((x0, y0 + dy), (x1 - dx, y1))
-        } else {
-            ((x0 + dx, y0), (x1, y1 - dy))
-        };
+        let controls =
+            if upright { ((x0, y0 + dy), (x1 - dx, y1)) } else { ((x0 + dx, y0), (x1, y1 - dy)) };
         self.0.push(Segment::Cubic(controls.0, controls.1, (x1, y1)));
     }
 

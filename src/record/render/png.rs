@@ -16,7 +16,12 @@ use crate::record::cast::Rgb;
 ///
 /// # Errors
 /// Where it cannot be written.
-pub fn write(out: impl Write, grid: &Grid, scheme: &Scheme, fonts: &Fonts) -> Result<(), EncodingError> {
+pub fn write(
+    out: impl Write,
+    grid: &Grid,
+    scheme: &Scheme,
+    fonts: &Fonts,
+) -> Result<(), EncodingError> {
     let canvas = draw(grid, scheme, fonts);
     let side = |pixels: usize| u32::try_from(pixels).unwrap_or(u32::MAX);
     let mut encoder = Encoder::new(out, side(canvas.width), side(canvas.height));
@@ -54,7 +59,8 @@ mod tests {
     #[test]
     fn a_png_decodes_to_what_was_drawn() {
         let fonts = Fonts::new(15.0);
-        let grid = Grid::from(&Buffer::with_lines(["┌─ pipetop ─┐", "│ ▁▂▃▅▇ ⣿⡇  │", "└───────────┘"]));
+        let grid =
+            Grid::from(&Buffer::with_lines(["┌─ pipetop ─┐", "│ ▁▂▃▅▇ ⣿⡇  │", "└───────────┘"]));
         let mut bytes = Vec::new();
         write(&mut bytes, &grid, &Scheme::dark(), &fonts).unwrap();
         let mut reader = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().unwrap();

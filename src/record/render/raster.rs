@@ -68,7 +68,12 @@ struct Areas {
 impl Areas {
     fn new(width: usize, height: usize) -> Self {
         let stride = width + 2;
-        Self { width: width as f32, height: height as f32, stride, sums: vec![0.0; stride * height] }
+        Self {
+            width: width as f32,
+            height: height as f32,
+            stride,
+            sums: vec![0.0; stride * height],
+        }
     }
 
     fn path(&mut self, path: &Path) {
@@ -110,7 +115,10 @@ impl Areas {
             let u = 1.0 - t;
             let weights = [u * u * u, 3.0 * u * u * t, 3.0 * u * t * t, t * t * t];
             let mix = |axis: fn(Point) -> f32| {
-                weights[0] * axis(from) + weights[1] * axis(a) + weights[2] * axis(b) + weights[3] * axis(to)
+                weights[0] * axis(from)
+                    + weights[1] * axis(a)
+                    + weights[2] * axis(b)
+                    + weights[3] * axis(to)
             };
             let next = (mix(|p| p.0), mix(|p| p.1));
             self.line(at, next);

@@ -19,9 +19,6 @@ pub struct Scheme {
     greys_turned: bool,
 }
 
-/// The names of the schemes that are built in.
-pub const NAMES: [&str; 3] = ["dark", "light", "xterm"];
-
 const fn rgb(hex: u32) -> Rgb {
     let [_, r, g, b] = hex.to_be_bytes();
     [r, g, b]
@@ -110,16 +107,6 @@ impl Scheme {
             ],
             least_contrast: 10,
             greys_turned: false,
-        }
-    }
-
-    /// A built-in scheme by its name.
-    pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "dark" => Some(Self::dark()),
-            "light" => Some(Self::light()),
-            "xterm" => Some(Self::xterm()),
-            _ => None,
         }
     }
 

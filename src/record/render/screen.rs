@@ -73,7 +73,9 @@ impl Screen {
             });
             let before = self.shown.as_ref().and_then(|grid| grid.rows.get(y));
             rows.push(match before {
-                Some(row) if row.len() == cols && cells.clone().eq(row.iter().cloned()) => Arc::clone(row),
+                Some(row) if row.len() == cols && cells.clone().eq(row.iter().cloned()) => {
+                    Arc::clone(row)
+                }
                 _ => cells.collect(),
             });
         }
@@ -115,11 +117,16 @@ mod tests {
     #[test]
     fn what_is_written_is_seen() {
         let mut screen = Screen::new(12, 3);
-        screen.write("\u{1b}[?25l\u{1b}[1;38;5;75mab\u{1b}[0m \u{1b}[9;48;2;1;2;3m写\r\n\u{1b}(0lqk\u{1b}(B");
+        screen.write(
+            "\u{1b}[?25l\u{1b}[1;38;5;75mab\u{1b}[0m \u{1b}[9;48;2;1;2;3m写\r\n\u{1b}(0lqk\u{1b}(B",
+        );
         let grid = screen.grid();
         assert_eq!(grid.text(), "ab 写\n┌─┐\n\n");
         let row = &grid.rows[0];
-        assert_eq!(row[0].look, Look { fg: Color::Indexed(75), flags: flags::BOLD, ..Look::default() });
+        assert_eq!(
+            row[0].look,
+            Look { fg: Color::Indexed(75), flags: flags::BOLD, ..Look::default() }
+        );
         assert_eq!((row[3].width, row[4].width), (2, 0));
         assert_eq!((row[3].look.bg, row[3].look.flags), (Color::Rgb([1, 2, 3]), flags::STRIKE));
     }

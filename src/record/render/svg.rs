@@ -17,7 +17,8 @@ use crate::record::cast::Rgb;
 pub use film::film;
 
 /// Fonts that look much the same, should the one that comes along not be taken.
-const STACK: &str = "'JetBrains Mono','Cascadia Mono','SF Mono',Menlo,Consolas,'DejaVu Sans Mono',monospace";
+const STACK: &str =
+    "'JetBrains Mono','Cascadia Mono','SF Mono',Menlo,Consolas,'DejaVu Sans Mono',monospace";
 /// The radius of the picture's corners, in pixels.
 const CORNER: usize = 6;
 
@@ -73,7 +74,13 @@ impl<'a> Sheet<'a> {
     }
 
     /// The whole document.
-    fn document(&self, (cols, rows): (usize, usize), title: &str, style: &str, body: &str) -> String {
+    fn document(
+        &self,
+        (cols, rows): (usize, usize),
+        title: &str,
+        style: &str,
+        body: &str,
+    ) -> String {
         let margin = canvas::margin(self.fonts.cell);
         let width = cols * self.fonts.cell.width as usize + 2 * margin;
         let height = rows * self.fonts.cell.height as usize + 2 * margin;

@@ -47,8 +47,7 @@ fn changes_become_frames_and_the_rest_does_not() {
 
 #[test]
 fn no_more_frames_than_wanted_and_the_last_state_is_never_lost() {
-    let events: Vec<_> =
-        (0..=100).map(|n| out(n * 10, &format!("\r{n}\u{1b}[?25l"))).collect();
+    let events: Vec<_> = (0..=100).map(|n| out(n * 10, &format!("\r{n}\u{1b}[?25l"))).collect();
     let film = cut(&events, &Cutting { fps: 10.0, ..Cutting::default() });
     let frames = seen(&film);
     assert!((10..=12).contains(&frames.len()), "{frames:?}");
@@ -96,7 +95,10 @@ fn a_part_is_cut_out_by_time_or_marker() {
     let film = cut(&events, &part("1", "2s"));
     assert_eq!(seen(&film), [(0, "ab".into()), (1000, "abc".into())]);
     let error = super::film(&header(), &events, &part("three", "4")).unwrap_err();
-    assert_eq!(error.to_string(), "there is no marker \"three\" in the cast; it has \"two\", \"end\"");
+    assert_eq!(
+        error.to_string(),
+        "there is no marker \"three\" in the cast; it has \"two\", \"end\""
+    );
     let error = super::film(&header(), &events, &part("3", "1")).unwrap_err();
     assert_eq!(error.to_string(), "nothing is left between 3s and 1s");
 

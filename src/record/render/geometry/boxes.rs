@@ -123,8 +123,7 @@ fn lines([up, right, down, left]: [Weight; 4], size: CellSize) -> Vec<Shape> {
     };
     for (arms, sides, length, turned) in [(level, upright, w, false), (upright, level, h, true)] {
         for backwards in [false, true] {
-            let (arm, opposite) =
-                if backwards { (arms[1], arms[0]) } else { (arms[0], arms[1]) };
+            let (arm, opposite) = if backwards { (arms[1], arms[0]) } else { (arms[0], arms[1]) };
             if arm.is(Weight::None) {
                 continue;
             }
@@ -207,8 +206,10 @@ fn arc(right: bool, down: bool, size: CellSize) -> Vec<Shape> {
     let (top, bottom) = size.level(thickness);
     let f = |at: i32| at as f32;
     // Along each axis: the band's edge on the outside of the bend, the one inside, and the cell's edge.
-    let (x_out, x_in, x_end) = if right { (f(left), f(right_edge), f(size.width)) } else { (f(right_edge), f(left), 0.0) };
-    let (y_out, y_in, y_end) = if down { (f(top), f(bottom), f(size.height)) } else { (f(bottom), f(top), 0.0) };
+    let (x_out, x_in, x_end) =
+        if right { (f(left), f(right_edge), f(size.width)) } else { (f(right_edge), f(left), 0.0) };
+    let (y_out, y_in, y_end) =
+        if down { (f(top), f(bottom), f(size.height)) } else { (f(bottom), f(top), 0.0) };
     // A pixel short of the edge, so that a straight line is what meets the neighbour.
     let radius = (x_end - x_out).abs().min((y_end - y_out).abs()) - 1.0;
     let (dx, dy) = (if right { radius } else { -radius }, if down { radius } else { -radius });
@@ -229,8 +230,7 @@ fn diagonal(rising: bool, size: CellSize) -> Shape {
     // A little thicker than a light line, since no pixel of it is covered whole.
     let reach = size.light as f32 * 0.6 * (w * w + h * h).sqrt();
     let (along, down) = (reach / h, reach / w);
-    let points =
-        [(0.0, h), (0.0, h - down), (w - along, 0.0), (w, 0.0), (w, down), (along, h)];
+    let points = [(0.0, h), (0.0, h - down), (w - along, 0.0), (w, 0.0), (w, down), (along, h)];
     let path = Path::polygon(&points);
     Shape::Path(if rising { path } else { path.map(|(x, y)| (w - x, y)) })
 }

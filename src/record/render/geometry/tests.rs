@@ -126,16 +126,25 @@ fn the_arms_of_a_character_meet() {
 fn mirrored_characters_are_mirrored() {
     // Odd sides and an odd line: the middle is a pixel's middle.
     let size = CellSize { width: 21, height: 41, light: 3 };
-    for (a, b) in
-        [('┌', '┐'), ('├', '┤'), ('╔', '╗'), ('╠', '╣'), ('╒', '╕'), ('╓', '╖'), ('╟', '╢'), ('╭', '╮'), ('╱', '╲')]
-    {
+    for (a, b) in [
+        ('┌', '┐'),
+        ('├', '┤'),
+        ('╔', '╗'),
+        ('╠', '╣'),
+        ('╒', '╕'),
+        ('╓', '╖'),
+        ('╟', '╢'),
+        ('╭', '╮'),
+        ('╱', '╲'),
+    ] {
         let mut turned = drawn(a, size);
         turned.cover.chunks_mut(21).for_each(<[u8]>::reverse);
         let b = drawn(b, size);
         let off = turned.cover.iter().zip(&b.cover).map(|(a, b)| a.abs_diff(*b)).max();
         assert!(off <= Some(2), "{a}: {off:?}");
     }
-    for (a, b) in [('┌', '└'), ('╔', '╚'), ('╦', '╩'), ('╤', '╧'), ('╥', '╨'), ('╭', '╰')] {
+    for (a, b) in [('┌', '└'), ('╔', '╚'), ('╦', '╩'), ('╤', '╧'), ('╥', '╨'), ('╭', '╰')]
+    {
         let a_mask = drawn(a, size);
         let turned: Vec<u8> = a_mask.cover.chunks(21).rev().flatten().copied().collect();
         let b = drawn(b, size);
@@ -164,7 +173,8 @@ fn blocks_fill_what_they_say_to_the_pixel() {
         let area = (size.width * size.height) as usize;
         assert_eq!(solid('█', size), area);
         // Two halves that stand in one another's place leave no gap and no overlap.
-        for (a, b) in [('▀', '▄'), ('▌', '▐'), ('▚', '▞'), ('▙', '▝'), ('▛', '▗'), ('▜', '▖'), ('▟', '▘')]
+        for (a, b) in
+            [('▀', '▄'), ('▌', '▐'), ('▚', '▞'), ('▙', '▝'), ('▛', '▗'), ('▜', '▖'), ('▟', '▘')]
         {
             let (a_mask, b_mask) = (drawn(a, size), drawn(b, size));
             let once = a_mask.cover.iter().zip(&b_mask.cover).all(|(a, b)| a ^ b == 255);
@@ -222,9 +232,11 @@ fn braille_dots_are_apart_and_in_their_places() {
             }
             let weight = |count: bool, cover: u8| if count { u32::from(cover) } else { 0 };
             let middle = |axis: fn(usize, usize) -> usize| {
-                let of = |(at, &cover): (usize, &u8)| axis(at, one.width) as u32 * weight(true, cover);
+                let of =
+                    |(at, &cover): (usize, &u8)| axis(at, one.width) as u32 * weight(true, cover);
                 let sum: u32 = one.cover.iter().enumerate().map(of).sum();
-                sum as f32 / one.cover.iter().map(|&cover| u32::from(cover)).sum::<u32>() as f32 + 0.5
+                sum as f32 / one.cover.iter().map(|&cover| u32::from(cover)).sum::<u32>() as f32
+                    + 0.5
             };
             let (x, y) = (middle(|at, width| at % width), middle(|at, width| at / width));
             let column = if bit < 3 || bit == 6 { 0.25 } else { 0.75 };

@@ -217,7 +217,9 @@ mod tests {
         assert_eq!(palette.colors[usize::from(ramp[255])], fg);
         assert_eq!(palette.index(bg), ramp[0]);
         assert!(!palette.colors.contains(&[1, 2, 3]));
-        assert!(palette.transparent().is_some_and(|index| usize::from(index) == palette.colors.len()));
+        assert!(
+            palette.transparent().is_some_and(|index| usize::from(index) == palette.colors.len())
+        );
     }
 
     #[test]
@@ -236,7 +238,9 @@ mod tests {
         let pairs = pairs(&film, &scheme);
         let off: Vec<f64> = pairs
             .keys()
-            .map(|(fg, _)| f64::from(distance(palette.colors[usize::from(palette.index(*fg))], *fg)))
+            .map(|(fg, _)| {
+                f64::from(distance(palette.colors[usize::from(palette.index(*fg))], *fg))
+            })
             .collect();
         let mean = (off.iter().sum::<f64>() / off.len() as f64 / 9.0).sqrt();
         assert!(mean < 16.0, "off by {mean} of 255");

@@ -90,8 +90,10 @@ pub(super) fn markup(sheet: &mut Sheet<'_>, row: &Row) -> String {
     let size = sheet.fonts.cell;
     let (mut grounds, mut fills) = (Fills::default(), Fills::default());
     let (mut text, mut run) = (String::new(), Run::default());
-    for (x, cell) in row.iter().enumerate().filter(|(_, cell)| cell.width > 0) {
-        let left = x as i32 * size.width;
+    for (left, cell) in (0..).step_by(size.width as usize).zip(row.iter()) {
+        if cell.width == 0 {
+            continue;
+        }
         let right = left + size.width * i32::from(cell.width);
         let (fg, bg) = sheet.scheme.inks(cell.look);
         if bg != sheet.scheme.bg {
@@ -101,7 +103,8 @@ pub(super) fn markup(sheet: &mut Sheet<'_>, row: &Row) -> String {
             run.blanks += i32::from(cell.width);
             continue;
         }
-        let lines = [(flags::UNDERLINE, sheet.fonts.underline()), (flags::STRIKE, sheet.fonts.strike())];
+        let lines =
+            [(flags::UNDERLINE, sheet.fonts.underline()), (flags::STRIKE, sheet.fonts.strike())];
         for (_, top) in lines.into_iter().filter(|(flag, _)| cell.look.has(*flag)) {
             fills.rect(fg, (left, top, right, top + size.light));
         }
@@ -136,7 +139,12 @@ fn add(fills: &mut Fills, shape: Shape, left: i32, (fg, bg): (Rgb, Rgb)) {
 }
 
 /// Adds a cell's text to the run, or begins another where it cannot go on.
-fn add_text(sheet: &mut Sheet<'_>, out: &mut String, run: &mut Run, (left, cell, fg): (i32, &Cell, Rgb)) {
+fn add_text(
+    sheet: &mut Sheet<'_>,
+    out: &mut String,
+    run: &mut Run,
+    (left, cell, fg): (i32, &Cell, Rgb),
+) {
     let bold = cell.look.has(flags::BOLD);
     let mut class = format!("c{}", sheet.color(fg));
     for (flag, name) in [(flags::BOLD, " b"), (flags::ITALIC, " i")] {

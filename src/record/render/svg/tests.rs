@@ -100,7 +100,8 @@ fn outlines_cover_the_pixels_that_the_canvas_covers() {
 #[test]
 fn the_font_that_comes_along_has_the_outlines_of_ours() {
     let fonts = Fonts::new(15.0);
-    let chars = [('B', Face::Regular), ('g', Face::Regular), ('é', Face::Regular), ('⏎', Face::Symbols)];
+    let chars =
+        [('B', Face::Regular), ('g', Face::Regular), ('é', Face::Regular), ('⏎', Face::Symbols)];
     let bytes = truetype::font(&fonts, chars.into_iter()).unwrap();
     let made = skrifa::FontRef::new(&bytes).unwrap();
     for (c, _) in chars {
@@ -123,7 +124,9 @@ fn the_font_that_comes_along_has_the_outlines_of_ours() {
 }
 
 fn moving(frames: &[(u64, &[&str])], length: u64) -> String {
-    let frames = frames.iter().map(|(at, lines)| Frame { at: Duration::from_millis(*at), grid: grid(lines) });
+    let frames = frames
+        .iter()
+        .map(|(at, lines)| Frame { at: Duration::from_millis(*at), grid: grid(lines) });
     let film = Film { frames: frames.collect(), length: Duration::from_millis(length) };
     super::film(&film, &Scheme::dark(), &Fonts::new(15.0), "", Duration::from_secs(1))
 }
@@ -131,7 +134,12 @@ fn moving(frames: &[(u64, &[&str])], length: u64) -> String {
 #[test]
 fn a_film_moves_only_what_changes() {
     let svg = moving(
-        &[(0, &["same", "a"]), (500, &["same", "b"]), (1000, &["same", "c"]), (1500, &["same", "a"])],
+        &[
+            (0, &["same", "a"]),
+            (500, &["same", "b"]),
+            (1000, &["same", "c"]),
+            (1500, &["same", "a"]),
+        ],
         3000,
     );
     let document = Document::parse(&svg).unwrap();
@@ -144,14 +152,25 @@ fn a_film_moves_only_what_changes() {
          25%{transform:translateY(-40px)}37.5%{transform:translateY(-0px)}}"
     ));
     assert!(!style.contains("@keyframes r0"));
-    assert!(style.contains("@media(prefers-reduced-motion:no-preference){.r{animation:4.000s step-end infinite}}"));
-    // Where nothing moves, the last frame is seen.
-    let strip = document.descendants().find(|node| node.attribute("class") == Some("r r1")).unwrap();
-    assert_eq!(strip.attribute("transform"), Some("translate(0,-0)"));
-    assert_eq!(svg, moving(
-        &[(0, &["same", "a"]), (500, &["same", "b"]), (1000, &["same", "c"]), (1500, &["same", "a"])],
-        3000,
+    assert!(style.contains(
+        "@media(prefers-reduced-motion:no-preference){.r{animation:4.000s step-end infinite}}"
     ));
+    // Where nothing moves, the last frame is seen.
+    let strip =
+        document.descendants().find(|node| node.attribute("class") == Some("r r1")).unwrap();
+    assert_eq!(strip.attribute("transform"), Some("translate(0,-0)"));
+    assert_eq!(
+        svg,
+        moving(
+            &[
+                (0, &["same", "a"]),
+                (500, &["same", "b"]),
+                (1000, &["same", "c"]),
+                (1500, &["same", "a"])
+            ],
+            3000,
+        )
+    );
 }
 
 #[test]

@@ -24,7 +24,8 @@ pub(super) fn font(fonts: &Fonts, chars: impl Iterator<Item = (char, Face)>) -> 
         let outline = fonts.face(c, bold).and_then(|face| fonts.outline(c, face));
         let Some((path, advance)) = outline else { continue };
         // In the middle of the cell, as when it is drawn.
-        let shift = if advance > 0.0 { (f32::from(ADVANCE) - advance) / 2.0 } else { f32::from(ADVANCE) };
+        let shift =
+            if advance > 0.0 { (f32::from(ADVANCE) - advance) / 2.0 } else { f32::from(ADVANCE) };
         glyphs.push((Some(c), contours(&path.map(|(x, y)| (x + shift, -y)))));
     }
     // Both faces of symbols may have given the same character.
@@ -50,12 +51,13 @@ fn contours(path: &Path) -> Vec<Contour> {
     for segment in &path.0 {
         match (*segment, contours.last_mut()) {
             (Segment::Move(to), _) => contours.push(vec![point(to, true)]),
-            (Segment::Line(to), Some(contour)) => contour.push(point(to, true)),
+            // The fonts have no cubic curves.
+            (Segment::Line(to) | Segment::Cubic(_, _, to), Some(contour)) => {
+                contour.push(point(to, true));
+            }
             (Segment::Quad(a, to), Some(contour)) => {
                 contour.extend([point(a, false), point(to, true)]);
             }
-            // The fonts have quadratic curves alone.
-            (Segment::Cubic(_, _, to), Some(contour)) => contour.push(point(to, true)),
             _ => {}
         }
     }
@@ -111,7 +113,7 @@ fn glyph(contours: &[Contour]) -> Vec<u8> {
     if contours.is_empty() {
         return table.0;
     }
-    table.i16(&[contours.len() as i16]).i16(&bounds(contours));
+    table.u16(&[contours.len() as u16]).i16(&bounds(contours));
     let mut end = 0;
     for contour in contours {
         end += contour.len();
@@ -191,11 +193,11 @@ fn assemble(glyphs: &[(Option<char>, Vec<Contour>)]) -> Vec<u8> {
     let (first, last) = (chars.iter().min(), chars.iter().max());
     let code = |c: Option<&char>| c.map_or(0, |&c| c as u16);
     // Version 1: widths and positions, PANOSE (monospaced), ranges, no vendor, a regular style.
-    os2.u16(&[1]).i16(&[ADVANCE as i16]).u16(&[400, 5, 0]);
+    os2.u16(&[1, ADVANCE, 400, 5, 0]);
     os2.i16(&[650, 600, 0, 75, 650, 600, 0, 350, 50, 300, 0]);
     os2.u8(&[2, 0, 0, 9, 0, 0, 0, 0, 0, 0]).u32(&[0; 4]).u8(b"    ");
     os2.u16(&[0x40, code(first), code(last)]).i16(&[ASCENT, DESCENT, 0]);
-    os2.u16(&[ASCENT as u16, DESCENT.unsigned_abs()]).u32(&[1, 0]);
+    os2.u16(&[ASCENT.unsigned_abs(), DESCENT.unsigned_abs()]).u32(&[1, 0]);
     let mut post = Table::default();
     post.u32(&[0x3_0000, 0]).i16(&[-155, 50]).u32(&[1, 0, 0, 0, 0]);
     let mut name = Table::default();
@@ -207,7 +209,7 @@ fn assemble(glyphs: &[(Option<char>, Vec<Contour>)]) -> Vec<u8> {
         glyf.u8(outline);
     }
     loca.u32(&[glyf.0.len() as u32]);
-    file([
+    file(&[
         (b"OS/2", os2.0),
         (b"cmap", cmap(&chars)),
         (b"glyf", glyf.0),
@@ -231,7 +233,7 @@ fn sum(bytes: &[u8]) -> u32 {
 }
 
 /// The directory of tables, then the tables; `head` holds the sum over all of it.
-fn file(tables: [(&[u8; 4], Vec<u8>); 10]) -> Vec<u8> {
+fn file(tables: &[(&[u8; 4], Vec<u8>)]) -> Vec<u8> {
     let mut out = Table::default();
     let power = 1_u16 << tables.len().ilog2();
     let count = tables.len() as u16;
@@ -239,14 +241,14 @@ fn file(tables: [(&[u8; 4], Vec<u8>); 10]) -> Vec<u8> {
     out.u16(&[count, power * 16, power.ilog2() as u16, (count - power) * 16]);
     let mut offset = 12 + 16 * tables.len();
     let mut adjustment = None;
-    for (tag, table) in &tables {
+    for (tag, table) in tables {
         out.u8(*tag).u32(&[sum(table), offset as u32, table.len() as u32]);
         if *tag == b"head" {
             adjustment = Some(offset + 8);
         }
         offset += table.len().next_multiple_of(4);
     }
-    for (_, table) in &tables {
+    for (_, table) in tables {
         out.u8(table);
         while out.0.len() % 4 != 0 {
             out.0.push(0);
