@@ -16,6 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::commands::bench::variants::Variant;
 use crate::pipeline::infer::{EngineChoice, Framing, parse_engine};
 use crate::pipeline::knobs::{FILTERS, KNOBS, KnobId, KnobValue};
+use crate::record::render::screenshot::Kind;
 
 pub use render::RenderArgs;
 pub use values::{Setting, Sink};
@@ -204,6 +205,9 @@ pub struct RunArgs {
     /// When to use colour [default: auto]
     #[arg(long, value_name = "WHEN", value_enum, help_heading = "Settings")]
     pub color: Option<ColorChoice>,
+    /// What the key c keeps the screen as [default: svg]
+    #[arg(long, value_name = "KIND", value_enum, help_heading = "Settings")]
+    pub screenshot: Option<Picture>,
     /// Write a log to this file (never over the screen)
     #[arg(long, value_name = "FILE", help_heading = "Settings")]
     pub log: Option<PathBuf>,
@@ -353,6 +357,28 @@ pub enum ColorChoice {
     Always,
     /// Never.
     Never,
+}
+
+/// What a picture of the screen is kept as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Picture {
+    /// Sharp at any size.
+    #[default]
+    Svg,
+    /// What every program shows.
+    Png,
+    /// The text alone.
+    Txt,
+}
+
+impl From<Picture> for Kind {
+    fn from(picture: Picture) -> Self {
+        match picture {
+            Picture::Svg => Self::Svg,
+            Picture::Png => Self::Png,
+            Picture::Txt => Self::Text,
+        }
+    }
 }
 
 /// How much to log.

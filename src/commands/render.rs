@@ -8,13 +8,15 @@ use std::time::Duration;
 use super::{Exit, Failure};
 use crate::cli::render::{Format, RenderArgs, ThemeChoice};
 use crate::record::cast::{CastError, Event, Header, Reader, Timed};
-use crate::record::render::{self, Cutting, FilmError, Fonts, Grid, Scheme, gif, png, svg};
+use crate::record::render::{self, Cutting, FilmError, Fonts, Grid, Scheme, canvas, gif, png, svg};
 
 /// How long the last frame is shown for more, where nothing else is asked for.
 const HOLD: Duration = Duration::from_secs(3);
 /// The text's height in pixels, where nothing else is asked for; a PNG is for screens of any density.
 const FONT_SIZE: f32 = 15.0;
 const PNG_FONT_SIZE: f32 = 30.0;
+/// Pixels that a picture may have.
+const MOST_PIXELS: usize = 100_000_000;
 
 /// Renders a cast.
 ///
@@ -30,6 +32,9 @@ pub fn run(args: &RenderArgs) -> Result<Exit, Failure> {
     let fonts = Fonts::new(args.font_size.unwrap_or(size));
     let made = if still {
         let grid = render::still(&header, &events, args.at.as_ref()).map_err(failure)?;
+        if format == Format::Png {
+            fits((grid.cols, u16::try_from(grid.rows.len()).unwrap_or(u16::MAX)), &fonts)?;
+        }
         picture(&grid, format, &scheme, &fonts, &title(&header, args))?
     } else {
         film(args, (&header, &events), format, (&scheme, &fonts))?
@@ -123,8 +128,21 @@ fn title(header: &Header, args: &RenderArgs) -> String {
 fn failure(error: FilmError) -> Failure {
     match error {
         FilmError::TooLarge { .. } => Failure::new(error.to_string()),
+        FilmError::TooLong { .. } => Failure::new(error.to_string())
+            .hint("take a part of it with --from and --to, or fewer frames with --fps"),
         FilmError::NoMarker { .. } | FilmError::Nothing { .. } => Failure::usage(error.to_string()),
     }
+}
+
+/// Refuses pictures for which there is hardly memory.
+fn fits(size: (u16, u16), fonts: &Fonts) -> Result<(), Failure> {
+    let (width, height) = canvas::size(size, fonts);
+    if width * height <= MOST_PIXELS {
+        return Ok(());
+    }
+    let message =
+        format!("a picture of {width}×{height} pixels is too large: 100 megapixels at most");
+    Err(Failure::new(message).hint("a smaller --font-size makes it smaller"))
 }
 
 fn picture(
@@ -166,6 +184,7 @@ fn film(
     let film = render::film(header, events, &cutting).map_err(failure)?;
     let hold = args.last_frame.unwrap_or(HOLD);
     let bytes = if format == Format::Gif {
+        fits(film.size(), fonts)?;
         let mut bytes = Vec::new();
         gif::write(&mut bytes, &film, scheme, fonts, hold)
             .map_err(|error| Failure::new(format!("cannot make a GIF: {error}")))?;

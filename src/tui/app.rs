@@ -31,6 +31,8 @@ pub enum Effect {
     None,
     /// Pass on a command.
     Send(Command),
+    /// Keep a picture of the screen.
+    Capture,
     /// Suspend the program.
     Suspend,
     /// Leave.
@@ -67,6 +69,8 @@ pub struct App {
     asked: [Option<Asked>; KNOBS.len()],
     entry: Option<Entry>,
     refusal: Option<String>,
+    /// What the person must know, until the next key.
+    notice: Option<String>,
     length: Length,
     threads: ThreadsView,
     locks: LocksView,
@@ -88,6 +92,7 @@ impl Default for App {
             asked: [None; KNOBS.len()],
             entry: None,
             refusal: None,
+            notice: None,
             length: Length::default(),
             threads: ThreadsView::default(),
             locks: LocksView::default(),
@@ -103,7 +108,7 @@ impl App {
         match event {
             Event::Snapshot(snapshot) => self.take(snapshot),
             Event::Key(key) => {
-                self.refusal = None;
+                (self.refusal, self.notice) = (None, None);
                 if let Some(action) = keymap::action(self.place(), &key) {
                     return self.act(action, area);
                 }
@@ -141,6 +146,11 @@ impl App {
             // It is gone: what was selected in its place was not asked for.
             self.threads.close();
         }
+    }
+
+    /// Tells the person something, until the next key.
+    pub fn tell(&mut self, notice: String) {
+        self.notice = Some(notice);
     }
 
     /// Takes in a typed character, where a field is open.
@@ -198,6 +208,7 @@ impl App {
                 }
                 None => self.threads.erase_filter(),
             },
+            Action::Capture => return Effect::Capture,
             Action::Suspend => return Effect::Suspend,
             Action::Quit => return Effect::Quit,
         }
@@ -234,7 +245,7 @@ impl App {
     }
 
     fn press(&mut self, at: Position, layout: &Layout) -> Effect {
-        self.refusal = None;
+        (self.refusal, self.notice) = (None, None);
         if self.help {
             self.help = false;
             return Effect::None;
@@ -436,6 +447,11 @@ impl App {
     /// The field in which a value is typed, if it is open.
     pub const fn entry(&self) -> Option<&Entry> {
         self.entry.as_ref()
+    }
+
+    /// What the person must know, until the next key.
+    pub fn notice(&self) -> Option<&str> {
+        self.notice.as_deref()
     }
 
     /// Why the last command was refused, until the next key.

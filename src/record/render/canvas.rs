@@ -51,8 +51,7 @@ impl<P: Copy + PartialEq> Canvas<P> {
     /// For a screen of that many columns and rows, all of it `ground`.
     pub fn new((cols, rows): (u16, u16), fonts: &Fonts, ground: P) -> Self {
         let margin = margin(fonts.cell);
-        let side = |cells: u16, pixels: i32| usize::from(cells) * pixels as usize + 2 * margin;
-        let (width, height) = (side(cols, fonts.cell.width), side(rows, fonts.cell.height));
+        let (width, height) = size((cols, rows), fonts);
         let pixels = vec![ground; width * height];
         Self { width, height, pixels, cell: fonts.cell, margin, shown: None }
     }
@@ -114,6 +113,13 @@ impl<P: Copy + PartialEq> Canvas<P> {
     }
 }
 
+/// Pixels across and down of a screen of that many columns and rows.
+pub fn size((cols, rows): (u16, u16), fonts: &Fonts) -> (usize, usize) {
+    let margin = margin(fonts.cell);
+    let side = |cells: u16, pixels: i32| usize::from(cells) * pixels as usize + 2 * margin;
+    (side(cols, fonts.cell.width), side(rows, fonts.cell.height))
+}
+
 /// Room around the cells: about a cell's width.
 pub const fn margin(cell: CellSize) -> usize {
     cell.width as usize
@@ -126,7 +132,7 @@ pub struct Masks<'a> {
 }
 
 /// What a mask depends on: a character, what combines with it, cells, and flags.
-type Key = (char, Option<Arc<str>>, u8, u8);
+type Key = (char, Option<Arc<String>>, u8, u8);
 
 /// The flags that change a cell's mask; the others change its colours.
 const IN_MASK: u8 = flags::BOLD | flags::ITALIC | flags::UNDERLINE | flags::STRIKE;
@@ -153,7 +159,7 @@ fn mask(fonts: &Fonts, cell: &Cell) -> Mask {
         geometry::mask(&shapes, size)
     } else {
         let mut text = String::from(cell.c);
-        text.push_str(cell.marks.as_deref().unwrap_or_default());
+        text.push_str(cell.marks());
         fonts.mask(&text, cells, cell.look.has(flags::BOLD), cell.look.has(flags::ITALIC))
     };
     for (flag, top) in [(flags::UNDERLINE, fonts.underline()), (flags::STRIKE, fonts.strike())] {

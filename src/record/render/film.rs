@@ -1,8 +1,9 @@
 //! A cast as frames: which screens are shown from when to when.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::grid::Grid;
+use super::grid::{Grid, Row};
 use super::screen::Screen;
 use crate::record::cast::{Event, Header, Timed};
 
@@ -13,6 +14,10 @@ const TOGETHER: Duration = Duration::from_millis(8);
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The largest screen that is drawn, in columns and in rows.
 pub const LARGEST: u16 = 1000;
+
+/// The most cells that a film's frames may hold together, a row that goes on in the next frame counted
+/// once: 1.2 GB.
+const MOST_CELLS: usize = 50_000_000;
 
 /// A place in a cast, as recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,6 +120,12 @@ pub enum FilmError {
         /// Its rows.
         rows: u16,
     },
+    /// It has too many frames.
+    #[error("the film is too long: its first {frames} frames fill the memory that it may take")]
+    TooLong {
+        /// How many are not too many.
+        frames: usize,
+    },
 }
 
 fn known(labels: &[String]) -> String {
@@ -155,6 +166,9 @@ pub fn film(header: &Header, events: &[Timed], cutting: &Cutting) -> Result<Film
             cutter.settle();
         } else if is_seen(&event.event) {
             cutter.change(clock.step(event.at));
+        }
+        if cutter.cells > MOST_CELLS {
+            return Err(FilmError::TooLong { frames: cutter.frames.len() });
         }
     }
     let length = clock.at(to);
@@ -265,6 +279,8 @@ struct Cutter {
     period: Duration,
     /// When the frame that is being made begins.
     begun: Option<Duration>,
+    /// Cells of all frames' rows that were new.
+    cells: usize,
 }
 
 impl Cutter {
@@ -272,7 +288,7 @@ impl Cutter {
         let mut screen = Screen::new(header.cols, header.rows);
         let first = Frame { at: Duration::ZERO, grid: screen.grid() };
         let period = Duration::from_secs_f64(1.0 / fps);
-        Self { screen, frames: vec![first], free: period, period, begun: None }
+        Self { screen, frames: vec![first], free: period, period, begun: None, cells: 0 }
     }
 
     fn take(&mut self, event: &Event) {
@@ -308,6 +324,11 @@ impl Cutter {
         if self.frames.last().is_some_and(|last| last.grid == grid) {
             return;
         }
+        let before = self.frames.last().map_or(&[][..], |last| &last.grid.rows);
+        let is_new =
+            |(y, row): &(usize, &Row)| !before.get(*y).is_some_and(|old| Arc::ptr_eq(old, row));
+        let new = grid.rows.iter().enumerate().filter(is_new);
+        self.cells += new.map(|(_, row)| row.len()).sum::<usize>();
         self.frames.push(Frame { at, grid });
         self.free = at + self.period;
     }

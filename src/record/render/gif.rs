@@ -10,7 +10,7 @@ use std::time::Duration;
 use gif::{DisposalMethod, Encoder, EncodingError, Frame, Repeat};
 use rayon::prelude::*;
 
-use super::canvas::{Area, Canvas, Masks};
+use super::canvas::{self, Area, Canvas, Masks};
 use super::film::Film;
 use super::font::Fonts;
 use super::grid::Look;
@@ -59,9 +59,10 @@ pub fn write(
 ) -> Result<(), GifError> {
     let palette = Palette::of(film, scheme);
     let ground = palette.index(scheme.bg);
+    let (width, height) = canvas::size(film.size(), fonts);
+    let sides = u16::try_from(width).ok().zip(u16::try_from(height).ok());
+    let (width, height) = sides.ok_or(GifError::TooLarge(width, height))?;
     let mut canvas = Canvas::new(film.size(), fonts, ground);
-    let size = u16::try_from(canvas.width).ok().zip(u16::try_from(canvas.height).ok());
-    let (width, height) = size.ok_or(GifError::TooLarge(canvas.width, canvas.height))?;
     let mut encoder = Encoder::new(out, width, height, &palette.bytes())?;
     encoder.set_repeat(Repeat::Infinite)?;
     let mut masks = Masks::new(fonts);

@@ -62,7 +62,7 @@ pub struct Cell {
     /// Its character.
     pub c: char,
     /// What combines with it.
-    pub marks: Option<Arc<str>>,
+    pub marks: Option<Arc<String>>,
     /// How many cells it fills: 1, 2, or 0 behind one that fills two.
     pub width: u8,
     /// How it looks.
@@ -77,6 +77,11 @@ impl Cell {
         width: 1,
         look: Look { fg: Color::Default, bg: Color::Default, flags: 0 },
     };
+
+    /// What combines with its character; empty where nothing does.
+    pub fn marks(&self) -> &str {
+        self.marks.as_ref().map_or("", |marks| marks.as_str())
+    }
 
     /// Whether nothing but its ground is to be seen.
     pub fn is_blank(&self) -> bool {
@@ -112,7 +117,7 @@ impl Grid {
             let start = text.len();
             for cell in row.iter().filter(|cell| cell.width > 0) {
                 text.push(if cell.look.has(flags::HIDDEN) { ' ' } else { cell.c });
-                text.push_str(cell.marks.as_deref().unwrap_or_default());
+                text.push_str(cell.marks());
             }
             text.truncate(start + text[start..].trim_end().len());
             text.push('\n');
@@ -135,7 +140,8 @@ impl From<&Buffer> for Grid {
                 let symbol = cell.symbol();
                 let mut chars = symbol.chars();
                 let c = chars.next().filter(|c| !c.is_control()).unwrap_or(' ');
-                let marks = Some(chars.as_str()).filter(|marks| !marks.is_empty()).map(Arc::from);
+                let marks = Some(chars.as_str()).filter(|marks| !marks.is_empty());
+                let marks = marks.map(|marks| Arc::new(marks.to_owned()));
                 let wide = symbol.width() > 1 && row.len() + 1 < cells.len();
                 row.push(Cell { c, marks, width: 1 + u8::from(wide), look });
             }
@@ -205,7 +211,7 @@ mod tests {
         assert_eq!((grid.cols, grid.rows.len()), (6, 2));
         let row = &grid.rows[0];
         assert_eq!(row.iter().map(|cell| cell.width).collect::<Vec<_>>(), [1, 2, 0, 1, 1, 1]);
-        assert_eq!((row[0].c, row[0].marks.as_deref()), ('e', Some("\u{301}")));
+        assert_eq!((row[0].c, row[0].marks()), ('e', "\u{301}"));
         assert_eq!(
             row[3].look,
             Look { fg: Color::Indexed(75), flags: flags::BOLD, ..Look::default() }

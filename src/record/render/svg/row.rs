@@ -171,9 +171,9 @@ fn add_text(
         sheet.chars.insert((' ', if bold { Face::Bold } else { Face::Regular }));
     }
     run.text.push(cell.c);
-    run.text.push_str(cell.marks.as_deref().unwrap_or_default());
+    run.text.push_str(cell.marks());
     run.cells += 1;
-    let marks = cell.marks.as_deref().unwrap_or_default().chars();
+    let marks = cell.marks().chars();
     for c in std::iter::once(cell.c).chain(marks) {
         let face = sheet.fonts.face(c, bold);
         // In bold text symbols, too, are looked for in the bold font.
