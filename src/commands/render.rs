@@ -31,7 +31,8 @@ pub fn run(args: &RenderArgs) -> Result<Exit, Failure> {
     let size = if format == Format::Png { PNG_FONT_SIZE } else { FONT_SIZE };
     let fonts = Fonts::new(args.font_size.unwrap_or(size));
     let made = if still {
-        let grid = render::still(&header, &events, args.at.as_ref()).map_err(failure)?;
+        let grid =
+            render::still(&header, &events, args.at.as_ref()).map_err(|error| failure(&error))?;
         if format == Format::Png {
             fits((grid.cols, u16::try_from(grid.rows.len()).unwrap_or(u16::MAX)), &fonts)?;
         }
@@ -125,7 +126,7 @@ fn title(header: &Header, args: &RenderArgs) -> String {
     header.title.clone().or_else(name).unwrap_or_default()
 }
 
-fn failure(error: FilmError) -> Failure {
+fn failure(error: &FilmError) -> Failure {
     match error {
         FilmError::TooLarge { .. } => Failure::new(error.to_string()),
         FilmError::TooLong { .. } => Failure::new(error.to_string())
@@ -181,7 +182,7 @@ fn film(
         from: args.from.clone(),
         to: args.to.clone(),
     };
-    let film = render::film(header, events, &cutting).map_err(failure)?;
+    let film = render::film(header, events, &cutting).map_err(|error| failure(&error))?;
     let hold = args.last_frame.unwrap_or(HOLD);
     let bytes = if format == Format::Gif {
         fits(film.size(), fonts)?;

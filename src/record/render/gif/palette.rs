@@ -27,13 +27,13 @@ impl Palette {
     pub(super) fn of(film: &Film, scheme: &Scheme) -> Self {
         let pairs = pairs(film, scheme);
         for steps in STEPS.rev() {
-            let colors = colors(&pairs, steps);
+            let colors = colors(&pairs, steps, MOST);
             if colors.len() <= MOST {
                 return Self { colors: colors.into_keys().collect(), steps };
             }
         }
         let steps = *STEPS.start();
-        let mut stand_ins = quantize(&colors(&pairs, steps));
+        let mut stand_ins = quantize(&colors(&pairs, steps, usize::MAX));
         // The ground is most of every picture.
         if let Some(nearest) = nearest(&stand_ins, scheme.bg) {
             stand_ins[nearest] = scheme.bg;
@@ -104,10 +104,13 @@ fn pairs(film: &Film, scheme: &Scheme) -> BTreeMap<(Rgb, Rgb), Use> {
     pairs
 }
 
-/// All colours that the pairs make, with how often.
-fn colors(pairs: &BTreeMap<(Rgb, Rgb), Use>, steps: u8) -> BTreeMap<Rgb, u64> {
+/// All colours that the pairs make, with how often; no more once there are more than `enough`.
+fn colors(pairs: &BTreeMap<(Rgb, Rgb), Use>, steps: u8, enough: usize) -> BTreeMap<Rgb, u64> {
     let mut colors = BTreeMap::new();
     for (&(fg, bg), used) in pairs {
+        if colors.len() > enough {
+            break;
+        }
         let last = if used.text { steps } else { 0 };
         for step in 0..=last {
             *colors.entry(shade(bg, fg, step, steps)).or_insert(1) += used.cells;
@@ -129,8 +132,15 @@ fn nearest(colors: &[Rgb], color: Rgb) -> Option<usize> {
 /// The [`MOST`] colours that stand for all best: boxes of colours are halved where they are worst, then
 /// each stand-in moves to the mean of what is nearest to it.
 fn quantize(colors: &BTreeMap<Rgb, u64>) -> Vec<Rgb> {
-    let all: Vec<(Rgb, f64)> =
-        colors.iter().map(|(&color, &count)| (color, (count as f64).sqrt())).collect();
+    // Colours that hardly differ are one to begin with: 32 768 at most.
+    let mut near: BTreeMap<Rgb, Vec<(Rgb, f64)>> = BTreeMap::new();
+    for (&color, &count) in colors {
+        near.entry(color.map(|channel| channel >> 3)).or_default().push((color, count as f64));
+    }
+    let all: Vec<(Rgb, f64)> = near
+        .into_values()
+        .map(|near| (mean(&near), near.iter().map(|(_, count)| count).sum::<f64>().sqrt()))
+        .collect();
     let mut boxes = vec![all.clone()];
     while boxes.len() < MOST {
         let worst = (0..boxes.len()).max_by(|&a, &b| {
