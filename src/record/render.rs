@@ -20,6 +20,7 @@ pub mod raster;
 pub mod scheme;
 mod screen;
 pub mod screenshot;
+mod sfnt;
 pub mod svg;
 
 pub use film::{Cutting, Film, FilmError, Frame, Place, film, still};

@@ -1,13 +1,10 @@
 //! The fonts that are part of the program: JetBrains Mono in two weights, and for symbols that it
 //! lacks DejaVu Sans Mono. `scripts/subset_fonts.py` makes the files.
 
-use skrifa::instance::{LocationRef, Size};
-use skrifa::outline::{DrawSettings, OutlinePen};
-use skrifa::{FontRef, MetadataProvider as _};
-
 use super::geometry::CellSize;
-use super::path::{Path, Segment};
+use super::path::Path;
 use super::raster::Mask;
+use super::sfnt::Sfnt;
 
 static REGULAR: &[u8] = include_bytes!("../../../assets/fonts/JetBrainsMono-Regular.ttf");
 static BOLD: &[u8] = include_bytes!("../../../assets/fonts/JetBrainsMono-Bold.ttf");
@@ -33,7 +30,7 @@ pub enum Face {
 
 /// The fonts at a size.
 pub struct Fonts {
-    faces: [FontRef<'static>; 3],
+    faces: [Sfnt; 3],
     /// The size in pixels.
     pub size: f32,
     /// A cell of this size.
@@ -48,7 +45,7 @@ impl Fonts {
     /// # Panics
     /// Never: the fonts are part of the program.
     pub fn new(size: f32) -> Self {
-        let face = |bytes| FontRef::new(bytes).expect("a test reads them");
+        let face = |bytes| Sfnt::new(bytes).expect("a test reads them");
         let height = (size * HEIGHT).round().max(4.0) as i32;
         let width = (size * ADVANCE).round().max(2.0) as i32;
         let cell = CellSize { width, height, light: ((height + 9) / 18).max(1) };
@@ -58,7 +55,7 @@ impl Fonts {
 
     /// The same outlines at another size.
     pub(super) fn at(&self, size: f32) -> Self {
-        Self { faces: self.faces.clone(), size, ..*self }
+        Self { size, ..*self }
     }
 
     /// Where a line under text begins, from the cell's top.
@@ -74,22 +71,17 @@ impl Fonts {
     /// The face that has a character.
     pub fn face(&self, c: char, bold: bool) -> Option<Face> {
         let first = if bold { Face::Bold } else { Face::Regular };
-        [first, Face::Symbols].into_iter().find(|&face| {
-            let glyph = self.faces[face as usize].charmap().map(c);
-            glyph.is_some_and(|glyph| glyph.to_u32() != 0)
-        })
+        let mut faces = [first, Face::Symbols].into_iter();
+        faces.find(|&face| self.faces[face as usize].glyph(c).is_some())
     }
 
     /// A character's outline, its origin at the left end of the baseline, and its advance.
     pub fn outline(&self, c: char, face: Face) -> Option<(Path, f32)> {
         let font = &self.faces[face as usize];
-        let glyph = font.charmap().map(c)?;
-        let size = Size::new(self.size);
-        let mut pen = Pen(Path::default());
-        let settings = DrawSettings::unhinted(size, LocationRef::default());
-        font.outline_glyphs().get(glyph)?.draw(settings, &mut pen).ok()?;
-        let advance = font.glyph_metrics(size, LocationRef::default()).advance_width(glyph);
-        Some((pen.0, advance.unwrap_or_default()))
+        let glyph = font.glyph(c)?;
+        let scale = self.size / f32::from(font.units);
+        let path = font.outline(glyph)?.map(|(x, y)| (x * scale, -y * scale));
+        Some((path, f32::from(font.advance(glyph)) * scale))
     }
 
     /// A character with what combines with it, as a mask of `cells` cells.
@@ -132,31 +124,6 @@ const fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
 }
 
-/// Takes an outline down, y downwards.
-pub(super) struct Pen(pub(super) Path);
-
-impl OutlinePen for Pen {
-    fn move_to(&mut self, x: f32, y: f32) {
-        self.0.0.push(Segment::Move((x, -y)));
-    }
-
-    fn line_to(&mut self, x: f32, y: f32) {
-        self.0.0.push(Segment::Line((x, -y)));
-    }
-
-    fn quad_to(&mut self, cx: f32, cy: f32, x: f32, y: f32) {
-        self.0.0.push(Segment::Quad((cx, -cy), (x, -y)));
-    }
-
-    fn curve_to(&mut self, ax: f32, ay: f32, bx: f32, by: f32, x: f32, y: f32) {
-        self.0.0.push(Segment::Cubic((ax, -ay), (bx, -by), (x, -y)));
-    }
-
-    fn close(&mut self) {
-        self.0.0.push(Segment::Close);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,6 +141,22 @@ mod tests {
         let all = |bold| ('a'..='z').map(|c| ink(c, bold)).sum::<u32>();
         assert!(all(true) * 10 > all(false) * 12, "{} {}", all(true), all(false));
         assert_eq!(ink(' ', false), 0);
+    }
+
+    #[test]
+    fn every_character_of_the_fonts_has_an_outline_that_fits_its_cell() {
+        let fonts = Fonts::new(30.0);
+        let mut known = 0;
+        for c in ('\u{0}'..='\u{ffff}').filter(|c| !c.is_control()) {
+            for bold in [false, true] {
+                let Some(face) = fonts.face(c, bold) else { continue };
+                let (path, advance) = fonts.outline(c, face).unwrap_or_else(|| panic!("{c:?}"));
+                known += 1;
+                assert!(advance == 0.0 || (advance - 18.0).abs() < 0.2, "{c:?} {advance}");
+                assert!(path.0.len() < 2000, "{c:?}");
+            }
+        }
+        assert!(known > 3500, "{known}");
     }
 
     #[test]

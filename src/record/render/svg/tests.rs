@@ -1,10 +1,10 @@
 use super::super::film::{Film, Frame};
+use super::super::sfnt::Sfnt;
 use super::*;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Style};
 use roxmltree::{Document, Node};
-use skrifa::MetadataProvider as _;
 use std::time::Duration;
 
 fn grid(lines: &[&str]) -> Grid {
@@ -103,23 +103,19 @@ fn the_font_that_comes_along_has_the_outlines_of_ours() {
     let chars =
         [('B', Face::Regular), ('g', Face::Regular), ('é', Face::Regular), ('⏎', Face::Symbols)];
     let bytes = truetype::font(&fonts, chars.into_iter()).unwrap();
-    let made = skrifa::FontRef::new(&bytes).unwrap();
+    let made = Sfnt::new(bytes.leak()).unwrap();
     for (c, _) in chars {
-        let glyph = made.charmap().map(c).unwrap();
-        let mut pen = crate::record::render::font::Pen(super::super::path::Path::default());
-        let settings = skrifa::outline::DrawSettings::unhinted(
-            skrifa::instance::Size::new(45.0),
-            skrifa::instance::LocationRef::default(),
-        );
-        made.outline_glyphs().get(glyph).unwrap().draw(settings, &mut pen).unwrap();
+        let glyph = made.glyph(c).unwrap();
+        let scale = 45.0 / f32::from(made.units);
         let large = Fonts::new(45.0);
         let mut mask = super::super::raster::Mask::new(27, large.cell.height as usize);
-        mask.fill(&pen.0.map(|(x, y)| (x, y + large.baseline as f32)));
+        let down = |(x, y): (f32, f32)| (x * scale, large.baseline as f32 - y * scale);
+        mask.fill(&made.outline(glyph).unwrap().map(down));
         let ours = large.mask(&c.to_string(), 1, false, false);
         let off = mask.cover.iter().zip(&ours.cover).map(|(a, b)| a.abs_diff(*b)).max();
         assert!(off <= Some(20), "{c}: {off:?}");
     }
-    assert_eq!(made.charmap().map('x'), None);
+    assert_eq!(made.glyph('x'), None);
     assert!(truetype::font(&fonts, [].into_iter()).is_none());
 }
 
