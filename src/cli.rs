@@ -3,6 +3,7 @@
 //! Arguments are read here and nowhere else; what they mean together with the config file is
 //! settled in [`crate::config`]. Knob names, ranges and help come from [`KNOBS`].
 
+pub mod render;
 mod values;
 
 use std::ffi::OsString;
@@ -15,7 +16,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::commands::bench::variants::Variant;
 use crate::pipeline::infer::{EngineChoice, Framing, Precision, parse_engine};
 use crate::pipeline::knobs::{FILTERS, KNOBS, KnobId, KnobValue};
+use crate::record::render::screenshot::Kind;
 
+pub use render::RenderArgs;
 pub use values::{Setting, Sink};
 pub(crate) use values::{pixels, sample_hz, triple};
 
@@ -87,6 +90,8 @@ pub enum Command {
     Classify(Box<ClassifyArgs>),
     /// Measure one stage by itself, variant against variant
     Bench(BenchArgs),
+    /// Make a film or a still of a recording: GIF, SVG, PNG
+    Render(Box<RenderArgs>),
     /// Say what this machine has, and what to do about what is missing
     Doctor(DoctorArgs),
 }
@@ -210,6 +215,9 @@ pub struct RunArgs {
     /// When to use colour [default: auto]
     #[arg(long, value_name = "WHEN", value_enum, help_heading = "Settings")]
     pub color: Option<ColorChoice>,
+    /// What the key c keeps the screen as [default: svg]
+    #[arg(long, value_name = "KIND", value_enum, help_heading = "Settings")]
+    pub screenshot: Option<Picture>,
     /// Write a log to this file (never over the screen)
     #[arg(long, value_name = "FILE", help_heading = "Settings")]
     pub log: Option<PathBuf>,
@@ -366,6 +374,28 @@ pub enum ColorChoice {
     Always,
     /// Never.
     Never,
+}
+
+/// What a picture of the screen is kept as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Picture {
+    /// Sharp at any size.
+    #[default]
+    Svg,
+    /// What every program shows.
+    Png,
+    /// The text alone.
+    Txt,
+}
+
+impl From<Picture> for Kind {
+    fn from(picture: Picture) -> Self {
+        match picture {
+            Picture::Svg => Self::Svg,
+            Picture::Png => Self::Png,
+            Picture::Txt => Self::Text,
+        }
+    }
 }
 
 /// How much to log.

@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod classify;
 pub mod doctor;
+pub mod render;
 pub mod run;
 
 use std::io;

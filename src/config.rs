@@ -5,7 +5,7 @@ pub mod file;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::cli::{ClassifyArgs, ColorChoice, LogLevel, ModelArgs, RunArgs, Setting, Sink};
+use crate::cli::{ClassifyArgs, ColorChoice, LogLevel, ModelArgs, Picture, RunArgs, Setting, Sink};
 use crate::pipeline::infer::model::GPU_BATCH;
 use crate::pipeline::infer::{EngineChoice, EngineInfo, ModelOptions, parse_engine};
 use crate::pipeline::knobs::{DEVICES, KnobError, KnobId, KnobValue, KnobValues, nearest};
@@ -60,6 +60,8 @@ pub struct RunConfig {
     pub ascii: bool,
     /// When to use colour.
     pub color: ColorChoice,
+    /// What the screen is kept as.
+    pub screenshot: Picture,
     /// Where the log goes.
     pub log: Option<PathBuf>,
     /// How much to log.
@@ -208,6 +210,7 @@ impl RunConfig {
             mouse: !args.no_mouse && file.mouse.unwrap_or(true),
             ascii: args.ascii || file.ascii.unwrap_or(false),
             color: args.color.or(file.color).unwrap_or_default(),
+            screenshot: args.screenshot.or(file.screenshot).unwrap_or_default(),
             log: args.log,
             log_level: args.log_level.unwrap_or_default(),
             config_file: None,

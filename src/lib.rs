@@ -16,6 +16,7 @@
 //! | [`pipeline`] | the measured stages, their knobs, the queues between them |
 //! | [`profile`] | sampling into snapshots, windows between them, the stage that limits |
 //! | [`export`] | the final report: text, JSON |
+//! | [`record`] | saved streams of snapshots, asciicasts of the screen |
 //! | [`tui`] | the live dashboard |
 //! | [`cli`], [`config`] | the command line and the config file, settled into one run's settings |
 //! | [`commands`] | what each subcommand does with all of this |
@@ -29,4 +30,5 @@ pub mod export;
 pub mod pipeline;
 pub mod probe;
 pub mod profile;
+pub mod record;
 pub mod tui;

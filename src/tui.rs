@@ -13,6 +13,7 @@
 
 pub mod advice;
 pub mod app;
+pub mod capture;
 pub mod event;
 pub mod format;
 pub mod keymap;

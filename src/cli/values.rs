@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::pipeline::knobs::{KnobError, KnobId, KnobValue};
+use crate::record::render::Place;
 
 /// A knob and the value to give it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -106,6 +107,43 @@ pub(crate) fn triple(text: &str) -> Result<[f32; 3], String> {
     }
 }
 
+/// Frames a second of a film: a GIF's shortest delay that is kept to is 2 hundredths of a second.
+pub(super) fn film_fps(text: &str) -> Result<f64, String> {
+    let fps = text.trim().parse().ok().filter(|fps| (1.0..=50.0).contains(fps));
+    fps.ok_or_else(|| "it takes 1 to 50 frames a second".into())
+}
+
+/// How fast a film runs.
+pub(super) fn speed(text: &str) -> Result<f64, String> {
+    let speed = text.trim().trim_end_matches('x').parse().ok();
+    speed
+        .filter(|speed| (0.1..=100.0).contains(speed))
+        .ok_or_else(|| "it takes a factor from 0.1 to 100, as in 2 or 0.5".into())
+}
+
+/// A length of time, which may be none, up to an hour.
+pub(super) fn hold(text: &str) -> Result<Duration, String> {
+    let seconds = text.trim().trim_end_matches('s').parse().ok();
+    let seconds: Option<f64> = seconds.filter(|seconds| (0.0..=3600.0).contains(seconds));
+    seconds
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| "it takes seconds, 0 to 3600, as in 2 or 0.5".into())
+}
+
+/// A moment of a cast.
+pub(super) fn place(text: &str) -> Result<Place, String> {
+    if text.is_empty() {
+        return Err("it takes seconds since the start, as in 12.5, or a marker's label".into());
+    }
+    text.parse().map_err(|error: std::convert::Infallible| match error {})
+}
+
+/// The height of text, in pixels.
+pub(super) fn font_size(text: &str) -> Result<f32, String> {
+    let size = text.trim().parse().ok().filter(|size| (6.0..=96.0).contains(size));
+    size.ok_or_else(|| "it takes 6 to 96 pixels".into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,6 +167,24 @@ mod tests {
         for bad in ["", "0", "MP", "-5", "1e20", "many"] {
             assert!(pixels(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn what_a_film_takes_is_in_bounds() {
+        assert_eq!((film_fps("12.5"), speed("2x"), font_size("15")), (Ok(12.5), Ok(2.0), Ok(15.0)));
+        assert_eq!(
+            (hold("0"), hold("2.5s")),
+            (Ok(Duration::ZERO), Ok(Duration::from_millis(2500)))
+        );
+        assert_eq!(place("7s"), Ok(Place::At(Duration::from_secs(7))));
+        assert_eq!(place("the end"), Ok(Place::Marker("the end".into())));
+        for bad in ["0", "51", "NaN", ""] {
+            assert!(film_fps(bad).is_err(), "{bad}");
+        }
+        for bad in ["-1", "NaN", "3601", ""] {
+            assert!(speed(bad).is_err() && hold(bad).is_err() && font_size(bad).is_err(), "{bad}");
+        }
+        assert!(place("").is_err());
     }
 
     #[test]

@@ -126,6 +126,7 @@ fn watch(
             mouse: config.mouse,
             ascii: config.ascii,
             color: setup::color(config.color),
+            screenshot: config.screenshot.into(),
         };
         let control = |command| pipeline.command(command);
         tui::run(options, snapshots, &control, Arc::clone(&signals.seen)).err()

@@ -20,7 +20,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::ConfigError;
-use crate::cli::{ColorChoice, ModelArgs, Setting};
+use crate::cli::{ColorChoice, ModelArgs, Picture, Setting};
 use crate::pipeline::infer::{EngineChoice, Framing, Precision, parse_engine};
 use crate::pipeline::knobs::{KNOBS, KnobId, nearest};
 
@@ -43,6 +43,8 @@ pub struct FileSettings {
     pub color: Option<ColorChoice>,
     /// Whether the dashboard takes the mouse.
     pub mouse: Option<bool>,
+    /// What the screen is kept as.
+    pub screenshot: Option<Picture>,
     /// The most pixels that an image may have.
     pub max_pixels: Option<u64>,
 }
@@ -65,6 +67,7 @@ const RUN_KEYS: &[&str] = &[
     "ascii",
     "color",
     "mouse",
+    "screenshot",
     "max_pixels",
 ];
 
@@ -177,6 +180,11 @@ impl FileSettings {
                         .map_err(|_| "it takes auto, always or never".to_owned())
                 })?);
             }
+            "screenshot" => {
+                self.screenshot = Some(read(name, value, |text| {
+                    Picture::from_str(text, true).map_err(|_| "it takes svg, png or txt".to_owned())
+                })?);
+            }
             "max_pixels" => self.max_pixels = Some(read(name, value, crate::cli::pixels)?),
             _ => return Err(Fault::new(key.span(), unknown(&format!("run.{name}")))),
         }
@@ -275,7 +283,7 @@ mod tests {
     fn every_key_of_run_is_read() {
         let text = "[run]\nengine='null'\nmodel='m.onnx'\nlabels='/l.txt'\nmean=[0.5,0.5,0.5]\n\
                     std='0.2,0.2,0.2'\nsize=224\nresize=256\ngeometry='squash224'\nprecision='fp32'\nno_cudnn=true\npreprocessor='p.json'\n\
-                    sample_hz=20\nfps=30\nascii=true\ncolor='never'\nmouse=false\nmax_pixels='9M'\n";
+                    sample_hz=20\nfps=30\nascii=true\ncolor='never'\nmouse=false\nscreenshot='png'\nmax_pixels='9M'\n";
         let file = parse(text).unwrap();
         for key in RUN_KEYS {
             assert!(text.contains(&format!("{key}=")), "{key} is not tried here");
@@ -288,6 +296,7 @@ mod tests {
         assert_eq!(file.model.geometry, "squash224".parse().ok());
         assert_eq!((file.sample_hz, file.fps), (Some(20.0), Some(30)));
         assert_eq!((file.ascii, file.mouse), (Some(true), Some(false)));
+        assert_eq!(file.screenshot, Some(Picture::Png));
         assert_eq!((file.color, file.max_pixels), (Some(ColorChoice::Never), Some(9_000_000)));
     }
 

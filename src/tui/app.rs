@@ -34,6 +34,8 @@ pub enum Effect {
     None,
     /// Pass on a command.
     Send(Command),
+    /// Keep a picture of the screen.
+    Capture,
     /// Suspend the program.
     Suspend,
     /// Leave.
@@ -70,6 +72,8 @@ pub struct App {
     asked: [Option<Asked>; KNOBS.len()],
     entry: Option<Entry>,
     refusal: Option<String>,
+    /// What the person must know, until the next key.
+    notice: Option<String>,
     length: Length,
     threads: ThreadsView,
     locks: LocksView,
@@ -91,6 +95,7 @@ impl Default for App {
             asked: [None; KNOBS.len()],
             entry: None,
             refusal: None,
+            notice: None,
             length: Length::default(),
             threads: ThreadsView::default(),
             locks: LocksView::default(),
@@ -106,7 +111,7 @@ impl App {
         match event {
             Event::Snapshot(snapshot) => self.take(snapshot),
             Event::Key(key) => {
-                self.refusal = None;
+                (self.refusal, self.notice) = (None, None);
                 if let Some(action) = keymap::action(self.place(), &key) {
                     return self.act(action, area);
                 }
@@ -144,6 +149,11 @@ impl App {
             // It is gone: what was selected in its place was not asked for.
             self.threads.close();
         }
+    }
+
+    /// Tells the person something, until the next key.
+    pub fn tell(&mut self, notice: String) {
+        self.notice = Some(notice);
     }
 
     /// Takes in a typed character, where a field is open.
@@ -201,6 +211,7 @@ impl App {
                 }
                 None => self.threads.erase_filter(),
             },
+            Action::Capture => return Effect::Capture,
             Action::Suspend => return Effect::Suspend,
             Action::Quit => return Effect::Quit,
         }
@@ -237,7 +248,7 @@ impl App {
     }
 
     fn press(&mut self, at: Position, layout: &Layout) -> Effect {
-        self.refusal = None;
+        (self.refusal, self.notice) = (None, None);
         if self.help {
             self.help = false;
             return Effect::None;
@@ -462,10 +473,15 @@ impl App {
     }
 
     /// The latest thing that happened and a person should know, for a while.
-    pub fn notice(&self) -> Option<&str> {
+    pub fn happened(&self) -> Option<&str> {
         let snapshot = self.snapshot()?;
         let latest = snapshot.notices.last()?;
         (snapshot.at.saturating_sub(latest.at) < NOTICE_TIME).then_some(latest.text.as_str())
+    }
+
+    /// What the person must know, until the next key.
+    pub fn notice(&self) -> Option<&str> {
+        self.notice.as_deref()
     }
 
     /// Why the last command was refused, until the next key.

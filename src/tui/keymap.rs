@@ -67,6 +67,8 @@ pub enum Action {
     Apply,
     /// Remove the last typed character.
     Erase,
+    /// Keep a picture of the screen.
+    Capture,
     /// Suspend the program, as the shell does with Ctrl-Z.
     Suspend,
     /// Leave.

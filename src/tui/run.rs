@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal as _};
 use std::os::fd::{AsRawFd as _, RawFd};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
@@ -17,6 +18,7 @@ use super::terminal::Live;
 use super::theme::{ColorChoice, Theme};
 use crate::pipeline::knobs::{Command, KnobError};
 use crate::profile::snapshot::{Phase, Snapshot};
+use crate::record::render::screenshot::Kind;
 
 /// The most frames a second.
 pub const MOST_FPS: f64 = 20.0;
@@ -34,11 +36,19 @@ pub struct Options {
     pub ascii: bool,
     /// Colours.
     pub color: ColorChoice,
+    /// What a picture of the screen is kept as.
+    pub screenshot: Kind,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { fps: MOST_FPS, mouse: true, ascii: false, color: ColorChoice::Auto }
+        Self {
+            fps: MOST_FPS,
+            mouse: true,
+            ascii: false,
+            color: ColorChoice::Auto,
+            screenshot: Kind::Svg,
+        }
     }
 }
 
@@ -89,6 +99,14 @@ pub trait Surface {
     /// # Errors
     /// Where the terminal cannot be taken again.
     fn renew(&mut self) -> io::Result<()>;
+
+    /// Keeps a picture of the screen; gives the file's path.
+    ///
+    /// # Errors
+    /// Where it cannot be written, or there is nothing to take a picture of.
+    fn capture(&mut self, _app: &App) -> io::Result<PathBuf> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 /// What wakes the loop.
@@ -113,13 +131,14 @@ pub fn run(
     control: &dyn Fn(Command) -> Result<(), KnobError>,
     stop: Arc<AtomicBool>,
 ) -> Result<Exit, TuiError> {
-    let Options { fps, mouse, ascii, color } = options;
+    let Options { fps, mouse, ascii, color, screenshot } = options;
     if !io::stdout().is_terminal() {
         let error = io::Error::other("standard output is not a terminal");
         return Err(TuiError::NoTerminal(error));
     }
     let keys = Keys::open().map_err(TuiError::NoTerminal)?;
-    let mut live = Live::take(Theme::new(color, ascii), mouse).map_err(TuiError::NoTerminal)?;
+    let live = Live::take(Theme::new(color, ascii), mouse).map_err(TuiError::NoTerminal)?;
+    let mut live = live.with_pictures(screenshot);
     let signals = Signals::watch();
     let (sender, inputs) = mpsc::channel();
     let over = Arc::new(AtomicBool::new(false));
@@ -194,6 +213,7 @@ pub fn drive(
                         app.refused(&command, &error);
                     }
                 }
+                Effect::Capture => app.tell(captured(surface.capture(&app))),
                 Effect::Suspend => suspend(surface, signals)?,
                 Effect::Quit => return Ok(Exit::Quit),
             }
@@ -214,6 +234,16 @@ pub fn drive(
             surface.renew().map_err(TuiError::Lost)?;
             changed = true;
         }
+    }
+}
+
+/// What became of a picture of the screen.
+fn captured(path: io::Result<PathBuf>) -> String {
+    match path {
+        Ok(path) => {
+            format!("this screen is kept in {}", path.display())
+        }
+        Err(error) => format!("this screen could not be kept: {error}"),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, Stdout, Write as _};
 use std::mem::ManuallyDrop;
 use std::panic::{self, PanicHookInfo};
+use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ThreadId};
@@ -21,9 +22,11 @@ use ratatui::crossterm::{execute, queue};
 use ratatui::layout::Rect;
 
 use super::app::App;
+use super::capture::capture;
 use super::run::Surface;
 use super::screens;
 use super::theme::Theme;
+use crate::record::render::screenshot::Kind;
 
 /// Whether the terminal is ours now: a panic then puts it back before its message appears.
 static OURS: AtomicBool = AtomicBool::new(false);
@@ -38,6 +41,7 @@ pub struct Live {
     terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>,
     theme: Theme,
     mouse: bool,
+    pictures: Kind,
 }
 
 impl Live {
@@ -49,7 +53,14 @@ impl Live {
         put_back_on_panic(thread::current().id());
         let entered = enter(mouse).and_then(|()| blank());
         let terminal = entered.inspect_err(|_| leave())?;
-        Ok(Self { terminal: ManuallyDrop::new(terminal), theme, mouse })
+        Ok(Self { terminal: ManuallyDrop::new(terminal), theme, mouse, pictures: Kind::default() })
+    }
+
+    /// Keeps pictures of the screen as files of that kind.
+    #[must_use]
+    pub fn with_pictures(mut self, kind: Kind) -> Self {
+        self.pictures = kind;
+        self
     }
 
     fn resume(&mut self) -> io::Result<()> {
@@ -86,6 +97,11 @@ impl Surface for Live {
 
     fn renew(&mut self) -> io::Result<()> {
         self.resume()
+    }
+
+    fn capture(&mut self, app: &App) -> io::Result<PathBuf> {
+        // The folder of the run's start, wherever that is: the name alone says it.
+        capture(app, &self.theme, self.area()?, self.pictures, Path::new(""))
     }
 }
 

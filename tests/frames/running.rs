@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -23,6 +24,10 @@ struct Counter {
     suspended: u32,
     /// The refusal that was shown last.
     refusal: Option<String>,
+    /// The notice that was shown last.
+    notice: Option<String>,
+    /// Pictures that were asked for; each second one fails.
+    captured: u32,
     broken: bool,
     /// Keys that are pressed once the frame of that number is drawn.
     script: Vec<(u32, KeyCode)>,
@@ -36,6 +41,7 @@ impl Surface for Counter {
         }
         self.drawn += 1;
         self.refusal = app.refusal().map(str::to_owned);
+        self.notice = app.notice().map(str::to_owned);
         for &(_, code) in self.script.iter().filter(|(frame, _)| *frame == self.drawn) {
             let keys = self.keys.as_ref().expect("a script needs keys");
             let event = Event::Key(KeyEvent::from(code));
@@ -55,6 +61,14 @@ impl Surface for Counter {
 
     fn renew(&mut self) -> io::Result<()> {
         Ok(())
+    }
+
+    fn capture(&mut self, _app: &App) -> io::Result<PathBuf> {
+        self.captured += 1;
+        if self.captured == 2 {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        Ok(PathBuf::from("a.svg"))
     }
 }
 
@@ -178,4 +192,20 @@ fn a_refusal_reaches_the_screen() {
     assert!(matches!(looped.run(), Ok(Exit::Quit)));
     let refusal = looped.surface.refusal.expect("it was drawn");
     assert!(refusal.contains("is refused: it is a test"), "{refusal}");
+}
+
+#[test]
+fn a_picture_is_taken_and_the_screen_says_where_it_is() {
+    for (pictures, says) in [
+        (1, "this screen is kept in a.svg"),
+        (2, "this screen could not be kept: no storage space"),
+    ] {
+        let mut looped = Loop::new();
+        looped.surface.keys.clone_from(&looped.keys);
+        looped.surface.script = vec![(2, KeyCode::Char('c')); pictures];
+        looped.surface.script.push((3, KeyCode::Char('q')));
+        assert!(matches!(looped.run(), Ok(Exit::Quit)));
+        assert_eq!(looped.surface.captured as usize, pictures);
+        assert_eq!(looped.surface.notice.as_deref(), Some(says));
+    }
 }

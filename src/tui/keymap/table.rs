@@ -307,6 +307,14 @@ pub const KEYMAP: &[Hint] = &[
     },
     Hint {
         place: Place::Everywhere,
+        keys: ("c", "c"),
+        also: "",
+        short: "",
+        long: "capture the screen into a picture file",
+        bindings: &[bind!(Everywhere, Action::Capture, [Key::char('c')])],
+    },
+    Hint {
+        place: Place::Everywhere,
         keys: ("?", "?"),
         also: "",
         short: "help",

@@ -6,12 +6,17 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use crate::tui::app::App;
-use crate::tui::format::clock;
+use crate::tui::format::{clauses, clock};
 use crate::tui::keymap::{self, Action, Hint};
 use crate::tui::theme::Theme;
 
 /// Draws the footer.
 pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, row: Rect) {
+    if let Some(notice) = app.notice() {
+        let text = format!(" {}", clauses(&theme.write(notice), usize::from(row.width) - 2));
+        frame.render_widget(Line::styled(text, theme.notice), row);
+        return;
+    }
     let mut room = usize::from(row.width);
     let note = note(app, theme, row.width);
     let note_width = note.width();

@@ -30,7 +30,7 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout, 
     let why = format!("  {}", clauses(&theme.write(&advice.why), room));
     let first =
         Line::from(vec![edge(), Span::styled(headline, style), Span::styled(why, theme.text)]);
-    let second = match app.refusal().or_else(|| app.notice()) {
+    let second = match app.refusal().or_else(|| app.happened()) {
         Some(refusal) => {
             vec![edge(), Span::styled(clauses(refusal, width.saturating_sub(2)), theme.alarm)]
         }
