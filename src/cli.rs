@@ -3,6 +3,7 @@
 //! Arguments are read here and nowhere else; what they mean together with the config file is
 //! settled in [`crate::config`]. Knob names, ranges and help come from [`KNOBS`].
 
+mod sweep;
 mod values;
 
 use std::ffi::OsString;
@@ -16,6 +17,7 @@ use crate::commands::bench::variants::Variant;
 use crate::pipeline::infer::{EngineChoice, Framing, parse_engine};
 use crate::pipeline::knobs::{FILTERS, KNOBS, KnobId, KnobValue};
 
+pub use sweep::SweepArgs;
 pub use values::{Setting, Sink};
 pub(crate) use values::{pixels, sample_hz, triple};
 
@@ -34,6 +36,16 @@ Exit codes:
   1  nothing could be done
   2  usage: a bad option, knob or config file
   3  some inputs failed (with --once, in classify and in bench)";
+
+/// What follows the long help of a sweep.
+const SWEEP_EXAMPLES: &str = "\
+Examples:
+  pipetop sweep --over preprocess.threads=1..16
+  pipetop sweep --over preprocess.threads=1..8 --work native,lock-pool --svg chart.svg --csv points.csv
+  pipetop sweep photos/ --engine cpu --over infer.batch=1..64 --json -
+  pipetop sweep --over preprocess.threads=1..8 --over infer.batch=1,8,64 --png map.png
+
+Ctrl-C, Esc and q end it; what was measured until then is printed and written. All knobs: pipetop --help";
 
 // Help is plain text; backticks, which belong into a doc comment, would be printed.
 const ENGINE_HELP: &str = "The engine that infers: auto, cpu, rten, cuda[:N|:all], null[:FORMAT] (drops each batch) or emulated:IMG_S[:MS]";
@@ -84,6 +96,9 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Name what is on each image: the five likeliest classes
     Classify(Box<ClassifyArgs>),
+    /// Measure throughput at each value of a knob, and draw it: --over preprocess.threads=1..16
+    #[command(after_long_help = SWEEP_EXAMPLES)]
+    Sweep(Box<SweepArgs>),
     /// Measure one stage by itself, variant against variant
     Bench(BenchArgs),
     /// Say what this machine has, and what to do about what is missing

@@ -4,6 +4,7 @@ pub mod bench;
 pub mod classify;
 pub mod doctor;
 pub mod run;
+pub mod sweep;
 
 use std::io;
 

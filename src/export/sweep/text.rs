@@ -1,0 +1,235 @@
+//! A sweep as text, 80 columns wide: what ran, a table a work, what it shows.
+
+use super::{STATES, shares};
+use crate::export::text::format::{clipped, count, ms, rate, shown, wrapped};
+use crate::export::text::{Style, WIDTH};
+use crate::tune::axis::Axis;
+use crate::tune::curve::{Curve, Row};
+use crate::tune::fit::{Coefficient, Fit, Law};
+use crate::tune::say;
+use crate::tune::sweep::{Outcome, Point, State, Sweep};
+
+/// What is told of the states: of the first two, and of the waits together by name of the longest.
+const NONE: &str = "—";
+
+/// The sweep as text.
+pub fn render(sweep: &Sweep, style: Style) -> String {
+    let mut lines = head(sweep);
+    let curves = Curve::all(sweep);
+    for (index, work) in sweep.works.iter().enumerate() {
+        lines.push(String::new());
+        let emulated = if sweep.emulated(index) { " [emulated]" } else { "" };
+        if sweep.works.len() > 1 || work.name != "as-set" {
+            lines.push(format!("{}: {}{emulated}", work.name, work.title));
+        }
+        match curves.get(index) {
+            Some(curve) => table(&mut lines, sweep, curve),
+            None => map(&mut lines, sweep, index),
+        }
+    }
+    let cautions = say::cautions(sweep);
+    if !cautions.is_empty() {
+        lines.push(String::new());
+        lines.extend(cautions.iter().flat_map(|text| wrapped(&format!("note: {text}"), WIDTH)));
+    }
+    let text: String = lines.iter().map(|line| line.trim_end().to_owned() + "\n").collect();
+    if style.ascii { ascii(&text) } else { text }
+}
+
+fn ascii(text: &str) -> String {
+    [("—", "-"), ("→", "->"), ("×", "x"), ("±", "+-"), ("·", "|"), ("λ", "lambda"), ("σ", "sigma"), ("κ", "kappa")]
+        .into_iter()
+        .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+}
+
+fn head(sweep: &Sweep) -> Vec<String> {
+    let mut lines = Vec::new();
+    let labels = sweep.labels();
+    let mut words: Vec<_> = labels.iter().map(|label| label.word).collect();
+    words.dedup();
+    for word in words {
+        let of = labels.iter().filter(|label| label.word == word);
+        let of: Vec<_> = of.map(|label| label.what.as_str()).collect();
+        lines.push(format!("{}: {}", word.word().to_uppercase(), of.join(", ")));
+    }
+    let names: Vec<_> = sweep.axes.iter().map(Axis::name).collect();
+    let run = &sweep.run;
+    let images = if run.input.images == 1 { "image" } else { "images" };
+    let title = format!(
+        "throughput by {}: {} ({} {images}) → {}",
+        names.join(" and "),
+        shown(&run.input.name),
+        count(run.input.images),
+        run.engine.name,
+    );
+    lines.push(clipped(&title, WIDTH));
+    let cores = if run.cores == 1 { "core" } else { "cores" };
+    let cpu = run.cpu.as_deref().map_or_else(String::new, |cpu| format!("{}, ", shown(cpu)));
+    lines.push(clipped(
+        &format!(
+            "{cpu}{} {cores}; ±: 95 % confidence; order shuffled by seed {}; {:.0} s",
+            run.cores,
+            sweep.seed,
+            sweep.elapsed as f64 / 1e9
+        ),
+        WIDTH,
+    ));
+    if sweep.state != State::Done {
+        let (done, all) = (sweep.done(), sweep.points.len());
+        lines.push(format!("INTERRUPTED: {done} of {all} points were tried"));
+    }
+    lines
+}
+
+/// What a row says after its figures.
+fn remark(sweep: &Sweep, point: &Point) -> String {
+    let target = || say::plain(sweep.target.relative * 100.0);
+    match &point.outcome {
+        Outcome::Waiting => "not reached".to_owned(),
+        Outcome::Gap(why) => format!("gap: {why}"),
+        Outcome::Measured(measured) if !measured.met => format!("not ±{} %", target()),
+        Outcome::Measured(_) if sweep.beyond_cores(point) => "> cores".to_owned(),
+        Outcome::Measured(_) => String::new(),
+    }
+}
+
+fn table(lines: &mut Vec<String>, sweep: &Sweep, curve: &Curve<'_>) {
+    let label = sweep.axes[0].knob.spec().label;
+    let values = curve.rows.iter().map(|row| row.value.to_string().chars().count());
+    let first = values.max().unwrap_or(0).max(label.chars().count());
+    let scaling = if curve.threads { "  speed-up  eff." } else { "" };
+    lines.push(format!(
+        "{label:>first$}     img/s     ±{scaling}  cores   ms/img   run   rdy  longest wait"
+    ));
+    for row in &curve.rows {
+        lines.push(line(sweep, curve, row, first));
+    }
+    if curve.threads {
+        for (law, fit) in [(Law::Amdahl, &curve.amdahl), (Law::Usl, &curve.usl)] {
+            lines.extend(wrapped(&fitted(law, fit), WIDTH));
+        }
+    }
+    lines.extend(wrapped(&format!("→ {}", curve.sentence(sweep)), WIDTH));
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| NONE.to_owned(), |share| format!("{:.0}%", share * 100.0))
+}
+
+fn line(sweep: &Sweep, curve: &Curve<'_>, row: &Row<'_>, first: usize) -> String {
+    let value = row.value.to_string();
+    let remark = remark(sweep, row.point);
+    let Some(measured) = row.measured else { return format!("{value:>first$}  {remark}") };
+    let width = measured.rate.relative().map(|r| format!("{:.1}%", r * 100.0));
+    let number = |value: Option<f64>, digits: usize| {
+        value.map_or_else(|| NONE.to_owned(), |value| format!("{value:.digits$}"))
+    };
+    let mut text = format!(
+        "{value:>first$} {:>9} {:>5}",
+        rate(Some(measured.rate.mean)),
+        width.unwrap_or_else(|| NONE.to_owned())
+    );
+    if curve.threads {
+        text += &format!("{:>10}{:>6}", number(row.speedup, 2), percent(row.efficiency));
+    }
+    let shares = measured.shares.as_ref().map(shares);
+    text += &format!(
+        "{:>7}{:>9}{:>6}{:>6}  ",
+        number(measured.cores, 2),
+        ms(measured.cpu_ms),
+        percent(shares.map(|shares| shares[0])),
+        percent(shares.map(|shares| shares[1])),
+    );
+    let wait = shares.and_then(|shares| {
+        let waits = STATES.into_iter().zip(shares).skip(2);
+        waits.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|&(_, share)| share >= 0.005)
+    });
+    if let Some((name, share)) = wait {
+        let lock = measured.lock.as_ref().filter(|_| name == "lock");
+        let name = lock.map_or_else(|| name.to_owned(), |lock| format!("lock {}", lock.name));
+        text += &format!("{name} {:.0}%", share * 100.0);
+    }
+    if !remark.is_empty() {
+        text += &format!("  ({remark})");
+    }
+    text
+}
+
+/// A fitted law, or why there is none.
+fn fitted(law: Law, fit: &Result<Fit, String>) -> String {
+    let name = law.name();
+    let fit = match fit {
+        Ok(fit) => fit,
+        Err(why) => return format!("{name}: no fit: {why}"),
+    };
+    let written = |of: Coefficient, digits: usize| match of.error {
+        Some(error) => format!("{:.digits$} ± {error:.digits$}", of.value),
+        None => "0 (held)".to_owned(),
+    };
+    let mut text = format!(
+        "{name}: λ = {} img/s, σ = {}",
+        written(fit.lambda, if fit.lambda.value < 100.0 { 2 } else { 0 }),
+        written(fit.sigma, 4)
+    );
+    if law == Law::Usl {
+        text += &format!(", κ = {}", written(fit.kappa, 5));
+    }
+    text += &format!("; off by {:.1} %", fit.residual * 100.0);
+    match (law, fit.most(), fit.peak()) {
+        (Law::Amdahl, Some(most), _) => text += &format!("; at most {most:.1} ×"),
+        (Law::Usl, _, Some(peak)) => text += &format!("; peak at {peak:.0} threads"),
+        _ => {}
+    }
+    if let Some(note) = &fit.note {
+        text += &format!("; {note}");
+    }
+    text
+}
+
+/// A work's map: the first knob goes down, the second to the right.
+fn map(lines: &mut Vec<String>, sweep: &Sweep, work: usize) {
+    let [down, across] = &sweep.axes[..] else { return };
+    let cells: Vec<Vec<String>> = (0..down.values.len())
+        .map(|first| {
+            let row = sweep.of_work(work).filter(|point| point.at[0] == first);
+            let cell = |point: &Point| match &point.outcome {
+                Outcome::Measured(measured) => {
+                    let mark = if sweep.beyond_cores(point) { ">" } else { "" };
+                    let wide = if measured.met { "" } else { "~" };
+                    format!("{mark}{wide}{}", rate(Some(measured.rate.mean)))
+                }
+                Outcome::Gap(_) => "gap".to_owned(),
+                Outcome::Waiting => NONE.to_owned(),
+            };
+            row.map(cell).collect()
+        })
+        .collect();
+    let heads: Vec<_> = across.values.iter().map(ToString::to_string).collect();
+    let widest = cells.iter().flatten().chain(&heads).map(|text| text.chars().count()).max();
+    let width = widest.unwrap_or(0).max(6) + 2;
+    let names = down.values.iter().map(ToString::to_string).chain([down.name().to_owned()]);
+    let first = names.map(|name| name.chars().count()).max().unwrap_or(0);
+    lines.push(format!("img/s   down: {}, to the right: {}", down.name(), across.name()));
+    let written = |cells: &[String]| cells.iter().map(|c| format!("{c:>width$}")).collect::<String>();
+    lines.push(format!("{:>first$}{}", down.name(), written(&heads)));
+    for (value, cells) in down.values.iter().zip(&cells) {
+        lines.push(format!("{:>first$}{}", value.to_string(), written(cells)));
+    }
+    let of_gaps = sweep.of_work(work).find_map(|point| match &point.outcome {
+        Outcome::Gap(why) => Some(why),
+        _ => None,
+    });
+    let all = || cells.iter().flatten();
+    let mut legend = Vec::new();
+    if all().any(|cell| cell.starts_with('>')) {
+        legend.push("> more threads than cores".to_owned());
+    }
+    if all().any(|cell| cell.contains('~')) {
+        legend.push("~ not as narrow as asked for".to_owned());
+    }
+    legend.extend(of_gaps.map(|why| format!("gap: {why}")));
+    if !legend.is_empty() {
+        lines.extend(wrapped(&legend.join("; "), WIDTH));
+    }
+    lines.extend(wrapped(&format!("→ {}", say::map(sweep, work)), WIDTH));
+}
