@@ -249,7 +249,12 @@ impl Pipeline {
             KnobId::LoadDelay
             | KnobId::PreprocessFilter
             | KnobId::PreprocessScaledDecode
-            | KnobId::PreprocessLock => {}
+            | KnobId::PreprocessLock
+            | KnobId::PreprocessGil
+            | KnobId::PreprocessGilInterval
+            | KnobId::PreprocessGilHold
+            | KnobId::PreprocessWork
+            | KnobId::PreprocessLoopRate => {}
         }
         shared.load_changed.notify_waiters();
         Ok(())

@@ -15,7 +15,7 @@ use super::Stage;
 use crate::probe::clock::Nanos;
 
 pub use live::LiveKnobs;
-pub use table::{CACHES, FILTERS, KNOBS, LOCKS, MAX_THREADS, SCALED_DECODES};
+pub use table::{CACHES, FILTERS, GILS, KNOBS, LOCKS, MAX_THREADS, SCALED_DECODES, WORKS};
 pub use values::KnobValues;
 
 /// Which knob; the order is that of the screen and of the files.
@@ -40,6 +40,16 @@ pub enum KnobId {
     PreprocessScaledDecode,
     /// Whether the workers share scratch buffers behind one lock.
     PreprocessLock,
+    /// Whether the workers take the emulated GIL, and when they let it go.
+    PreprocessGil,
+    /// How long a worker waits for the emulated GIL before it asks for it.
+    PreprocessGilInterval,
+    /// Binding work of each image, done while the emulated GIL is held.
+    PreprocessGilHold,
+    /// What the workers do with an image: its pixels, or a counted loop in their place.
+    PreprocessWork,
+    /// How many such loops a thread does a second.
+    PreprocessLoopRate,
     /// Capacity of the queue of batches.
     QueueBatches,
     /// Images a batch.
@@ -78,6 +88,15 @@ pub enum KnobKind {
         /// Greatest value in ms.
         max: f64,
         /// The values that the arrow keys visit, ascending, in ms.
+        ladder: &'static [f64],
+    },
+    /// A number, in the knob's own unit.
+    Number {
+        /// Least value.
+        min: f64,
+        /// Greatest value.
+        max: f64,
+        /// The values that the arrow keys visit, ascending.
         ladder: &'static [f64],
     },
     /// A rate a second, or no limit.
@@ -130,6 +149,8 @@ pub enum KnobValue {
     Int(u64),
     /// Milliseconds.
     Millis(f64),
+    /// A number, in the knob's own unit.
+    Number(f64),
     /// A rate a second; `None` is no limit.
     Rate(Option<f64>),
     /// The index of a word in [`KnobKind::Choice`], with the word.
@@ -217,7 +238,7 @@ impl fmt::Display for KnobValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Int(n) => write!(f, "{n}"),
-            Self::Millis(ms) => f.write_str(&plain(ms)),
+            Self::Millis(number) | Self::Number(number) => f.write_str(&plain(number)),
             Self::Rate(None) => f.write_str("unlimited"),
             Self::Rate(Some(rate)) => f.write_str(&plain(rate)),
             Self::Choice(_, word) => f.write_str(word),
@@ -229,7 +250,7 @@ impl Serialize for KnobValue {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         match *self {
             Self::Int(n) => s.serialize_u64(n),
-            Self::Millis(ms) => s.serialize_f64(ms),
+            Self::Millis(number) | Self::Number(number) => s.serialize_f64(number),
             Self::Rate(Some(rate)) => s.serialize_f64(rate),
             Self::Rate(None) => s.serialize_str("unlimited"),
             Self::Choice(_, word) => s.serialize_str(word),

@@ -4,6 +4,7 @@
 //! says for which lock it waits. In a run without probes a lock is the bare one of the standard library.
 
 mod condvar;
+pub mod gil;
 mod mutex;
 mod open;
 mod rwlock;
@@ -12,10 +13,12 @@ mod semaphore;
 mod tests;
 
 pub use condvar::Condvar;
+pub use gil::Gil;
 pub use mutex::{Guard, Mutex};
 pub use rwlock::{ReadGuard, RwLock, WriteGuard};
 pub use semaphore::{Permit, Semaphore};
 
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
@@ -37,6 +40,8 @@ pub struct LockStats {
     id: u32,
     /// Whether each hold is timed, not one in 32.
     exact: bool,
+    /// Kept by an emulated GIL alone.
+    switching: Option<SwitchCounters>,
     /// Written by the holder alone, but for shared holders.
     acquisitions: AtomicU64,
     contended: AtomicU64,
@@ -46,6 +51,36 @@ pub struct LockStats {
     hold_samples: AtomicU64,
     /// The kernel id of the holder, or 0.
     holder: AtomicI32,
+}
+
+/// What kind of account a lock keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// One hold in 32 is timed.
+    Sampled,
+    /// Each hold is timed.
+    Timed,
+    /// Each hold is timed, and switches from thread to thread are counted.
+    Gil,
+}
+
+/// How an emulated GIL went from thread to thread so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Switching {
+    /// It passed to another thread than its last holder.
+    pub switches: u64,
+    /// A holder dropped it because it was asked to, and waited until another thread held it.
+    pub forced: u64,
+    /// A waiter saw no switch for an interval and asked the holder to drop it; further ones that ask before
+    /// it is dropped count no more.
+    pub requests: u64,
+}
+
+#[derive(Debug, Default)]
+struct SwitchCounters {
+    switches: AtomicU64,
+    forced: AtomicU64,
+    requests: AtomicU64,
 }
 
 /// What a lock has seen so far.
@@ -71,14 +106,17 @@ pub struct LockReading {
     pub holder: Option<i32>,
     /// How many wait now.
     pub waiters: u32,
+    /// How it went from thread to thread; `None` but for an emulated GIL.
+    pub switching: Option<Switching>,
 }
 
 impl LockStats {
-    pub(super) fn new(name: String, id: u32, exact: bool) -> Self {
+    pub(super) fn new(name: String, id: u32, kind: Kind) -> Self {
         Self {
             name,
             id,
-            exact,
+            exact: kind != Kind::Sampled,
+            switching: (kind == Kind::Gil).then(SwitchCounters::default),
             acquisitions: AtomicU64::new(0),
             contended: AtomicU64::new(0),
             waits: open::Waits::new(),
@@ -115,6 +153,11 @@ impl LockStats {
             hold_exact: self.exact,
             holder: (holder != 0).then_some(holder),
             waiters: waits.open,
+            switching: self.switching.as_ref().map(|counters| Switching {
+                switches: counters.switches.load(Ordering::Relaxed),
+                forced: counters.forced.load(Ordering::Relaxed),
+                requests: counters.requests.load(Ordering::Relaxed),
+            }),
         }
     }
 
@@ -134,8 +177,8 @@ impl LockStats {
 struct Account(Option<Arc<LockStats>>);
 
 impl Account {
-    fn new(registry: &Registry, name: &str, exact: bool) -> Self {
-        Self(registry.add_lock(name, exact))
+    fn new(registry: &Registry, name: &str, kind: Kind) -> Self {
+        Self(registry.add_lock(name, kind))
     }
 
     fn read(&self) -> Option<LockReading> {
@@ -181,6 +224,22 @@ impl Account {
         let result = state::waiting_for(as_what, stats.id, wait);
         stats.lengths.record(stats.waits.end(&open, clock::now()));
         result
+    }
+
+    /// Runs `wait`, in which the calling thread waits for this lock to be taken by another: time waited, but
+    /// no acquisition that had to wait.
+    fn hand_over(&self, wait: impl FnOnce()) {
+        let Some(stats) = &self.0 else { return wait() };
+        let open = stats.waits.begin(clock::now(), kernel_id() as usize);
+        state::waiting_for(Wait::Lock, stats.id, wait);
+        stats.waits.end(&open, clock::now());
+    }
+
+    /// Counts one more in an emulated GIL's account.
+    fn count(&self, which: impl Fn(&SwitchCounters) -> &AtomicU64) {
+        if let Some(counters) = self.0.as_ref().and_then(|stats| stats.switching.as_ref()) {
+            which(counters).fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 

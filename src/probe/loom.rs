@@ -2,7 +2,8 @@
 //! wake-up lost (a lost one is a deadlock, which `loom` reports).
 //!
 //! The code is the pipeline's own over `loom`'s types. Not covered: async pushes (tokio's `Notify`
-//! stays as it is), waits with a time limit, and the locks' accounts (the registries here are bare).
+//! stays as it is), waits with a time limit (but the emulated GIL's, whose intervals end when it suits), and the
+//! locks' accounts (the registries here are bare).
 
 use loom::model::Builder;
 use loom::sync::Arc;
@@ -10,6 +11,7 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
 use super::gate::Gate;
+use super::lock::gil::{Gil, Seat};
 use super::lock::{Mutex, Semaphore};
 use super::queue::{Popped, Queue};
 use super::registry::Registry;
@@ -181,4 +183,38 @@ fn loom_a_mutex_lets_one_in_at_a_time() {
         other.join().unwrap();
         assert_eq!(*count.lock(), 2);
     });
+}
+
+/// Threads that take it, look, work alone, and drop it; the intervals of waiters end so many times.
+fn with_the_gil(threads: usize, intervals: usize, preemptions: usize) {
+    bounded(preemptions, move || {
+        let gil = Gil::model(intervals);
+        let inside = Arc::new(AtomicBool::new(false));
+        let work = move |gil: &std::sync::Arc<Gil<_>>, inside: &AtomicBool| {
+            let seat = Seat::at(gil);
+            seat.take();
+            seat.checkpoint();
+            assert!(!inside.swap(true, Ordering::SeqCst), "two at a time");
+            inside.store(false, Ordering::SeqCst);
+            seat.give();
+        };
+        let others: Vec<_> = (1..threads)
+            .map(|_| {
+                let (gil, inside) = (std::sync::Arc::clone(&gil), Arc::clone(&inside));
+                thread::spawn(move || work(&gil, &inside))
+            })
+            .collect();
+        work(&gil, &inside);
+        for other in others {
+            other.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn loom_the_gil_goes_round_whether_or_not_it_is_asked_for() {
+    with_the_gil(2, 0, 3);
+    with_the_gil(2, 1, 3);
+    with_the_gil(2, 2, 2);
+    with_the_gil(3, 1, 2);
 }

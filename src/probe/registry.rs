@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::clock::{self, Nanos};
-use super::lock::LockStats;
+use super::lock::{Kind, LockStats};
 use super::os;
 use super::state::{self, StateCell, StateReading};
 use super::track::Track;
@@ -185,12 +185,12 @@ impl Registry {
     }
 
     /// Puts a lock on the table; `None` without probes.
-    pub(super) fn add_lock(&self, name: &str, exact: bool) -> Option<Arc<LockStats>> {
+    pub(super) fn add_lock(&self, name: &str, kind: Kind) -> Option<Arc<LockStats>> {
         if self.bare {
             return None;
         }
         let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
-        let stats = Arc::new(LockStats::new(name.to_owned(), locks.len() as u32, exact));
+        let stats = Arc::new(LockStats::new(name.to_owned(), locks.len() as u32, kind));
         locks.push(Arc::clone(&stats));
         Some(stats)
     }

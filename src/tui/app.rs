@@ -446,7 +446,10 @@ impl App {
 
 impl Entry {
     fn add(&mut self, c: char, kind: KnobKind) {
-        let number = matches!(kind, KnobKind::Int { .. } | KnobKind::Millis { .. });
+        let number = matches!(
+            kind,
+            KnobKind::Int { .. } | KnobKind::Millis { .. } | KnobKind::Number { .. }
+        );
         if number && !c.is_control() && !(c.is_ascii_digit() || ".- ".contains(c)) {
             // `q` among them: here it is a letter, and leaves nothing.
             self.error =

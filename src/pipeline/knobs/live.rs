@@ -17,7 +17,7 @@ const UNLIMITED: u64 = u64::MAX;
 fn encode(value: KnobValue) -> u64 {
     match value {
         KnobValue::Int(n) => n,
-        KnobValue::Millis(v) | KnobValue::Rate(Some(v)) => v.to_bits(),
+        KnobValue::Millis(v) | KnobValue::Number(v) | KnobValue::Rate(Some(v)) => v.to_bits(),
         KnobValue::Rate(None) => UNLIMITED,
         KnobValue::Choice(index, _) => index as u64,
     }
@@ -49,6 +49,7 @@ impl LiveKnobs {
         match id.spec().kind {
             KnobKind::Int { .. } => KnobValue::Int(raw),
             KnobKind::Millis { .. } => KnobValue::Millis(f64::from_bits(raw)),
+            KnobKind::Number { .. } => KnobValue::Number(f64::from_bits(raw)),
             KnobKind::Rate { .. } if raw == UNLIMITED => KnobValue::Rate(None),
             KnobKind::Rate { .. } => KnobValue::Rate(Some(f64::from_bits(raw))),
             KnobKind::Choice(words) => KnobValue::Choice(raw as usize, words[raw as usize]),
@@ -67,8 +68,12 @@ impl LiveKnobs {
 
     /// A duration knob's value.
     pub fn millis(&self, id: KnobId) -> std::time::Duration {
-        let ms = f64::from_bits(self.cells[id as usize].load(Ordering::Relaxed));
-        std::time::Duration::from_secs_f64(ms / 1e3)
+        std::time::Duration::from_secs_f64(self.number(id) / 1e3)
+    }
+
+    /// A number knob's value, in its unit.
+    pub fn number(&self, id: KnobId) -> f64 {
+        f64::from_bits(self.cells[id as usize].load(Ordering::Relaxed))
     }
 
     /// A choice knob's index.

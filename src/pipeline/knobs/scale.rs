@@ -8,7 +8,9 @@ impl KnobSpec {
         let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
         match self.kind {
             KnobKind::Int { min, max, .. } => format!("{min} to {max}{unit}"),
-            KnobKind::Millis { min, max, .. } => format!("{} to {}{unit}", plain(min), plain(max)),
+            KnobKind::Millis { min, max, .. } | KnobKind::Number { min, max, .. } => {
+                format!("{} to {}{unit}", plain(min), plain(max))
+            }
             KnobKind::Rate { min, max, .. } => {
                 format!("{} to {}{unit}, or `unlimited`", plain(min), plain(max))
             }
@@ -25,6 +27,7 @@ impl KnobSpec {
                         KnobValue::Int((n.round().max(0.0) as u64).clamp(min, max))
                     }
                     KnobKind::Millis { min, max, .. } => KnobValue::Millis(n.clamp(min, max)),
+                    KnobKind::Number { min, max, .. } => KnobValue::Number(n.clamp(min, max)),
                     KnobKind::Rate { min, max, .. } => KnobValue::Rate(Some(n.clamp(min, max))),
                     KnobKind::Choice(_) => unreachable!("handled above"),
                 };
@@ -45,7 +48,10 @@ impl KnobSpec {
     /// [`KnobError::BadValue`] with what the knob takes, where it is none or out of range.
     pub fn parse(&self, text: &str) -> Result<KnobValue, KnobError> {
         let text = text.trim();
-        let number = text.strip_suffix(self.unit).unwrap_or(text).trim();
+        // Few keyboards have a µ.
+        let plain_unit = self.unit.replace('µ', "u");
+        let without = text.strip_suffix(self.unit).or_else(|| text.strip_suffix(&plain_unit));
+        let number = without.unwrap_or(text).trim();
         let bad = || self.bad(number);
         match self.kind {
             KnobKind::Int { min, max, .. } => number
@@ -59,6 +65,12 @@ impl KnobSpec {
                 .ok()
                 .filter(|n| (min..=max).contains(n))
                 .map(KnobValue::Millis)
+                .ok_or_else(bad),
+            KnobKind::Number { min, max, .. } => number
+                .parse()
+                .ok()
+                .filter(|n| (min..=max).contains(n))
+                .map(KnobValue::Number)
                 .ok_or_else(bad),
             KnobKind::Rate { min, max, .. } => {
                 if text.eq_ignore_ascii_case("unlimited") {
@@ -99,6 +111,9 @@ impl KnobSpec {
             (KnobKind::Millis { min, max, ladder }, KnobValue::Millis(ms)) => {
                 KnobValue::Millis(rung(ladder, ms, up).unwrap_or(ms).clamp(min, max))
             }
+            (KnobKind::Number { min, max, ladder }, KnobValue::Number(n)) => {
+                KnobValue::Number(rung(ladder, n, up).unwrap_or(n).clamp(min, max))
+            }
             (KnobKind::Rate { ladder, .. }, KnobValue::Rate(rate)) => match rate {
                 None if up => KnobValue::Rate(None),
                 None => KnobValue::Rate(ladder.last().copied()),
@@ -124,7 +139,8 @@ impl KnobSpec {
                 Step::One => (n - min.min(n)) as f64 / (max - min) as f64,
                 Step::Double => log_position(min as f64, max as f64, n as f64),
             },
-            (KnobKind::Millis { ladder, .. }, KnobValue::Millis(ms)) => ladder_position(ladder, ms),
+            (KnobKind::Millis { ladder, .. }, KnobValue::Millis(n))
+            | (KnobKind::Number { ladder, .. }, KnobValue::Number(n)) => ladder_position(ladder, n),
             (KnobKind::Rate { ladder, .. }, KnobValue::Rate(rate)) => rate.map_or(1.0, |rate| {
                 ladder_position(ladder, rate) * (ladder.len() - 1) as f64 / ladder.len() as f64
             }),
@@ -148,9 +164,8 @@ impl KnobSpec {
                 let value = min as f64 * (p * steps).round().exp2();
                 KnobValue::Int((value as u64).clamp(min, max))
             }
-            KnobKind::Millis { ladder, .. } => {
-                KnobValue::Millis(ladder[(p * (ladder.len() - 1) as f64).round() as usize])
-            }
+            KnobKind::Millis { ladder, .. } => KnobValue::Millis(ladder_at(ladder, p)),
+            KnobKind::Number { ladder, .. } => KnobValue::Number(ladder_at(ladder, p)),
             KnobKind::Rate { ladder, .. } => {
                 let rung = (p * ladder.len() as f64).round() as usize;
                 KnobValue::Rate(ladder.get(rung).copied())
@@ -174,6 +189,11 @@ fn rung(ladder: &[f64], from: f64, up: bool) -> Option<f64> {
     } else {
         ladder.iter().copied().rev().find(|&r| r < from)
     }
+}
+
+/// The rung nearest to a place from 0 to 1.
+fn ladder_at(ladder: &[f64], place: f64) -> f64 {
+    ladder[(place * (ladder.len() - 1) as f64).round() as usize]
 }
 
 /// A value's place among the rungs, from 0 to 1, between rungs in proportion.

@@ -8,6 +8,15 @@ const MAX_DELAYS: &[f64] = &[0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0,
 const RATES: &[f64] =
     &[1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5];
 
+const INTERVALS: &[f64] =
+    &[0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0];
+/// The default is 10 µs: on CPython 3.11 with OpenCV 5.0 the calls `imdecode`, `resize` and `blobFromImage` and a
+/// `queue.Queue` take 7 µs of CPU together on the smallest pictures there are, where nearly all is binding.
+const HOLDS: &[f64] =
+    &[0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5];
+const LOOP_RATES: &[f64] =
+    &[1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4];
+
 /// The words of `source.cache`.
 pub const CACHES: &[&str] = &["none", "bytes", "batches"];
 /// The words of `preprocess.filter`.
@@ -18,6 +27,12 @@ pub const SCALED_DECODES: &[&str] = &["on", "off"];
 
 /// The words of `preprocess.lock`.
 pub const LOCKS: &[&str] = &["none", "pool"];
+
+/// The words of `preprocess.gil`.
+pub const GILS: &[&str] = &["off", "release", "hold"];
+
+/// The words of `preprocess.work`.
+pub const WORKS: &[&str] = &["image", "loop"];
 
 /// The most workers that a thread knob allows.
 pub const MAX_THREADS: u64 = 64;
@@ -113,6 +128,56 @@ pub const KNOBS: &[KnobSpec] = &[
         kind: KnobKind::Choice(LOCKS),
         class: KnobClass::Instant,
         help: "with `pool` the workers share scratch buffers behind one mutex, held for each image: to see what a shared lock does",
+    },
+    KnobSpec {
+        id: KnobId::PreprocessGil,
+        name: "preprocess.gil",
+        label: "gil",
+        stage: Stage::Preprocess,
+        unit: "",
+        kind: KnobKind::Choice(GILS),
+        class: KnobClass::Instant,
+        help: "emulated CPython GIL: let go during the native work (release), kept but for drop requests (hold), or none (off)",
+    },
+    KnobSpec {
+        id: KnobId::PreprocessGilInterval,
+        name: "preprocess.gil_interval",
+        label: "interval",
+        stage: Stage::Preprocess,
+        unit: "ms",
+        kind: KnobKind::Millis { min: 0.1, max: 1000.0, ladder: INTERVALS },
+        class: KnobClass::Instant,
+        help: "how long a worker waits for the emulated GIL before it asks its holder to drop it, as sys.setswitchinterval",
+    },
+    KnobSpec {
+        id: KnobId::PreprocessGilHold,
+        name: "preprocess.gil_hold",
+        label: "gil hold",
+        stage: Stage::Preprocess,
+        unit: "µs",
+        kind: KnobKind::Number { min: 0.0, max: 1e5, ladder: HOLDS },
+        class: KnobClass::Instant,
+        help: "binding work of each image with gil=release, done holding the emulated GIL: half before the native work, half after",
+    },
+    KnobSpec {
+        id: KnobId::PreprocessWork,
+        name: "preprocess.work",
+        label: "work",
+        stage: Stage::Preprocess,
+        unit: "",
+        kind: KnobKind::Choice(WORKS),
+        class: KnobClass::Instant,
+        help: "what a worker does with an image: its pixels, or a synthetic counted loop in their place (loop), of which nothing is predicted",
+    },
+    KnobSpec {
+        id: KnobId::PreprocessLoopRate,
+        name: "preprocess.loop_rate",
+        label: "loops",
+        stage: Stage::Preprocess,
+        unit: "loops/s",
+        kind: KnobKind::Number { min: 1.0, max: 1e4, ladder: LOOP_RATES },
+        class: KnobClass::Instant,
+        help: "how many such loops one thread does a second when nothing is in its way",
     },
     KnobSpec {
         id: KnobId::QueueBatches,

@@ -57,7 +57,9 @@ fn errors_name_the_nearest() {
     let error = KnobId::PreprocessThreads.spec().parse("900").unwrap_err().to_string();
     assert!(error.contains("1 to 64 threads") && error.contains("`64`"), "{error}");
     for text in ["", "x", "-1", "nan", "inf", "1e99"] {
-        for id in [KnobId::LoadDelay, KnobId::ArrivalRate, KnobId::InferBatch] {
+        for id in
+            [KnobId::LoadDelay, KnobId::ArrivalRate, KnobId::InferBatch, KnobId::PreprocessGilHold]
+        {
             assert!(id.spec().parse(text).is_err(), "{} = {text}", id.spec().name);
         }
     }
@@ -68,6 +70,10 @@ fn units_may_be_written() {
     assert_eq!(KnobId::LoadDelay.spec().parse("20ms"), Ok(KnobValue::Millis(20.0)));
     assert_eq!(KnobId::ArrivalRate.spec().parse("500 img/s"), Ok(KnobValue::Rate(Some(500.0))));
     assert_eq!(KnobId::ArrivalRate.spec().parse("unlimited"), Ok(KnobValue::Rate(None)));
+    for text in ["12.5", "12.5µs", "12.5 µs", "12.5us"] {
+        assert_eq!(KnobId::PreprocessGilHold.spec().parse(text), Ok(KnobValue::Number(12.5)));
+    }
+    assert_eq!(KnobId::PreprocessLoopRate.spec().parse("50 loops/s"), Ok(KnobValue::Number(50.0)));
 }
 
 #[test]
@@ -78,7 +84,10 @@ fn live_knobs_return_what_was_set_and_count_epochs() {
     assert_eq!(live.arrival_rate(), Some(250.0));
     assert_eq!(live.set(KnobId::SourceCache, KnobValue::Choice(1, "bytes")), 2);
     assert_eq!(live.values().get(KnobId::SourceCache), KnobValue::Choice(1, "bytes"));
-    assert_eq!(live.epoch(), 2);
+    assert_eq!(live.set(KnobId::PreprocessGilHold, KnobValue::Number(2.5)), 3);
+    assert!((live.number(KnobId::PreprocessGilHold) - 2.5).abs() < 1e-12);
+    assert_eq!(live.values().get(KnobId::PreprocessGilHold), KnobValue::Number(2.5));
+    assert_eq!(live.epoch(), 3);
 }
 
 #[test]
@@ -86,6 +95,8 @@ fn values_survive_json() {
     let mut values = KnobValues::defaults(3);
     values.set_from("load.delay=2.5").unwrap();
     values.set_from("source.cache=batches").unwrap();
+    values.set_from("preprocess.gil=hold").unwrap();
+    values.set_from("preprocess.gil_hold=37").unwrap();
     let text = serde_json::to_string(&values).unwrap();
     assert!(text.contains(r#""arrival.rate":"unlimited""#), "{text}");
     assert_eq!(serde_json::from_str::<KnobValues>(&text).unwrap(), values);

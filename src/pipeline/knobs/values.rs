@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{
-    CACHES, FILTERS, KNOBS, KnobError, KnobId, KnobValue, LOCKS, MAX_THREADS, SCALED_DECODES,
+    CACHES, FILTERS, GILS, KNOBS, KnobError, KnobId, KnobValue, LOCKS, MAX_THREADS, SCALED_DECODES,
+    WORKS,
 };
 
 /// The values of all knobs, in the order of the table.
@@ -24,6 +25,11 @@ impl KnobValues {
             KnobValue::Choice(2, FILTERS[2]),
             KnobValue::Choice(0, SCALED_DECODES[0]),
             KnobValue::Choice(0, LOCKS[0]),
+            KnobValue::Choice(0, GILS[0]),
+            KnobValue::Millis(5.0),
+            KnobValue::Number(10.0),
+            KnobValue::Choice(0, WORKS[0]),
+            KnobValue::Number(100.0),
             KnobValue::Int(4),
             KnobValue::Int(8),
             threads,

@@ -2,7 +2,7 @@
 
 use std::sync::{PoisonError, TryLockError};
 
-use super::{Account, LockReading};
+use super::{Account, Kind, LockReading};
 use crate::probe::clock::Nanos;
 use crate::probe::registry::Registry;
 use crate::probe::sync;
@@ -18,13 +18,16 @@ pub struct Mutex<T> {
 impl<T> Mutex<T> {
     /// A mutex on the registry's table of locks.
     pub fn new(registry: &Registry, name: &str, value: T) -> Self {
-        Self { inner: sync::Mutex::new(value), account: Account::new(registry, name, false) }
+        Self {
+            inner: sync::Mutex::new(value),
+            account: Account::new(registry, name, Kind::Sampled),
+        }
     }
 
     /// A mutex each of whose holds is timed: for one that is held for long, where two clock reads
     /// (some 25 ns) are nothing.
     pub fn timed(registry: &Registry, name: &str, value: T) -> Self {
-        Self { inner: sync::Mutex::new(value), account: Account::new(registry, name, true) }
+        Self { inner: sync::Mutex::new(value), account: Account::new(registry, name, Kind::Timed) }
     }
 
     /// Locks. A holder that panicked leaves the value as it was: callers keep it valid at each step.

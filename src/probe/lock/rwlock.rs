@@ -2,7 +2,7 @@
 
 use std::sync::{PoisonError, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
-use super::{Account, LockReading};
+use super::{Account, Kind, LockReading};
 use crate::probe::clock::Nanos;
 use crate::probe::registry::Registry;
 
@@ -17,7 +17,10 @@ pub struct RwLock<T> {
 impl<T> RwLock<T> {
     /// A lock on the registry's table of locks.
     pub fn new(registry: &Registry, name: &str, value: T) -> Self {
-        Self { inner: std::sync::RwLock::new(value), account: Account::new(registry, name, false) }
+        Self {
+            inner: std::sync::RwLock::new(value),
+            account: Account::new(registry, name, Kind::Sampled),
+        }
     }
 
     /// Locks for reading, beside other readers.
