@@ -131,7 +131,9 @@ impl Axis {
 pub const fn number(value: KnobValue) -> Option<f64> {
     match value {
         KnobValue::Int(n) => Some(n as f64),
-        KnobValue::Millis(number) | KnobValue::Rate(Some(number)) => Some(number),
+        KnobValue::Millis(number) | KnobValue::Number(number) | KnobValue::Rate(Some(number)) => {
+            Some(number)
+        }
         KnobValue::Rate(None) | KnobValue::Choice(..) => None,
     }
 }
@@ -183,7 +185,7 @@ impl FromStr for Axis {
 const fn example(spec: &KnobSpec) -> &'static str {
     match spec.kind {
         KnobKind::Int { .. } => "1..16 or 1,2,4,8",
-        KnobKind::Millis { .. } => "0..50:10 or 0,5,20",
+        KnobKind::Millis { .. } | KnobKind::Number { .. } => "0..50:10 or 0,5,20",
         KnobKind::Rate { .. } => "100..1000:100 or 200,500,unlimited",
         KnobKind::Choice(_) => "nearest,cubic for preprocess.filter",
     }
@@ -241,6 +243,7 @@ fn with(value: KnobValue, number: f64) -> KnobValue {
     match value {
         KnobValue::Int(_) => KnobValue::Int(number.round() as u64),
         KnobValue::Millis(_) => KnobValue::Millis(number),
+        KnobValue::Number(_) => KnobValue::Number(number),
         KnobValue::Rate(_) => KnobValue::Rate(Some(number)),
         KnobValue::Choice(..) => value,
     }

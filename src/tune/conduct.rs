@@ -28,7 +28,7 @@ pub fn conduct(
     tell: &mut dyn FnMut(&Sweep),
 ) -> Sweep {
     let mut begun: Option<Nanos> = None;
-    let mut next = || loop {
+    let next = || loop {
         if stop.load(Ordering::Acquire) {
             return None;
         }
@@ -54,6 +54,7 @@ pub fn conduct(
                 break 'points;
             };
             sweep.elapsed = snapshot.at.saturating_sub(*begun.get_or_insert(snapshot.at));
+            sweep.failed = snapshot.items.failed;
             let look = meter.look(&snapshot);
             let rate = match &look {
                 Look::Measuring(rate) => Some(*rate),

@@ -148,12 +148,12 @@ fn best(curve: &Curve<'_>, sweep: &Sweep) -> String {
 
 /// What a work's map over two knobs shows.
 pub fn map(sweep: &Sweep, work: usize) -> String {
-    let measured = sweep.of_work(work).filter_map(|point| Some((point, point.measured()?)));
+    let measured = || sweep.of_work(work).filter_map(|point| Some((point, point.measured()?)));
     let by_rate = |a: &(_, &Measured), b: &(_, &Measured)| a.1.rate.mean.total_cmp(&b.1.rate.mean);
-    let Some((best, most)) = measured.clone().max_by(by_rate) else {
+    let Some((best, most)) = measured().max_by(by_rate) else {
         return "nothing was measured".to_owned();
     };
-    let Some((worst, least)) = measured.min_by(by_rate) else {
+    let Some((worst, least)) = measured().min_by(by_rate) else {
         return "nothing was measured".to_owned();
     };
     let place = |point| {
@@ -174,8 +174,11 @@ pub fn cautions(sweep: &Sweep) -> Vec<String> {
         said.push(format!(
             "{wide} of {} points did not reach ±{} % in their time",
             measured().count(),
-            crate::tune::say::plain(sweep.target.relative * 100.0),
+            plain(sweep.target.relative * 100.0),
         ));
+    }
+    if sweep.failed > 0 {
+        said.push(format!("{} images failed, round and round: they are in no throughput", sweep.failed));
     }
     let busy = measured().filter_map(|(_, measured)| measured.others).fold(0.0, f64::max);
     if busy > 0.25 {

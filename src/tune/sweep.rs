@@ -50,6 +50,8 @@ pub struct Sweep {
     pub state: State,
     /// Since its start.
     pub elapsed: Nanos,
+    /// Images that failed since its start.
+    pub failed: u64,
 }
 
 /// How far a sweep is.

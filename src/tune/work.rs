@@ -15,11 +15,30 @@ pub struct WorkSpec {
 
 /// All works, in the order of the help.
 pub const WORKS: &[WorkSpec] = &[
-    WorkSpec { name: "native", title: "native threads", settings: &["preprocess.lock=none"] },
+    WorkSpec {
+        name: "native",
+        title: "native threads, no GIL",
+        settings: &["preprocess.work=image", "preprocess.gil=off"],
+    },
+    WorkSpec {
+        name: "gil-release",
+        title: "GIL released during the native work",
+        settings: &["preprocess.work=image", "preprocess.gil=release"],
+    },
+    WorkSpec {
+        name: "gil-hold",
+        title: "GIL held through the native work",
+        settings: &["preprocess.work=image", "preprocess.gil=hold"],
+    },
+    WorkSpec {
+        name: "loop-hold",
+        title: "pure-Python loop holding the GIL",
+        settings: &["preprocess.work=loop", "preprocess.gil=hold"],
+    },
     WorkSpec {
         name: "lock-pool",
-        title: "one shared lock",
-        settings: &["preprocess.lock=pool"],
+        title: "one mutex around each image",
+        settings: &["preprocess.work=image", "preprocess.gil=off", "preprocess.lock=pool"],
     },
 ];
 

@@ -27,6 +27,10 @@ pub fn render(sweep: &Sweep, style: Style) -> String {
             None => map(&mut lines, sweep, index),
         }
     }
+    if let Some(signs) = signs(sweep) {
+        lines.push(String::new());
+        lines.push(signs);
+    }
     let cautions = say::cautions(sweep);
     if !cautions.is_empty() {
         lines.push(String::new());
@@ -81,25 +85,13 @@ fn head(sweep: &Sweep) -> Vec<String> {
     lines
 }
 
-/// What a row says after its figures.
-fn remark(sweep: &Sweep, point: &Point) -> String {
-    let target = || say::plain(sweep.target.relative * 100.0);
-    match &point.outcome {
-        Outcome::Waiting => "not reached".to_owned(),
-        Outcome::Gap(why) => format!("gap: {why}"),
-        Outcome::Measured(measured) if !measured.met => format!("not ±{} %", target()),
-        Outcome::Measured(_) if sweep.beyond_cores(point) => "> cores".to_owned(),
-        Outcome::Measured(_) => String::new(),
-    }
-}
-
 fn table(lines: &mut Vec<String>, sweep: &Sweep, curve: &Curve<'_>) {
     let label = sweep.axes[0].knob.spec().label;
     let values = curve.rows.iter().map(|row| row.value.to_string().chars().count());
     let first = values.max().unwrap_or(0).max(label.chars().count());
     let scaling = if curve.threads { "  speed-up  eff." } else { "" };
     lines.push(format!(
-        "{label:>first$}     img/s     ±{scaling}  cores   ms/img   run   rdy  longest wait"
+        "{label:>first$}      img/s      ±{scaling}  cores   ms/img   run   rdy  longest wait"
     ));
     for row in &curve.rows {
         lines.push(line(sweep, curve, row, first));
@@ -112,20 +104,38 @@ fn table(lines: &mut Vec<String>, sweep: &Sweep, curve: &Curve<'_>) {
     lines.extend(wrapped(&format!("→ {}", curve.sentence(sweep)), WIDTH));
 }
 
+/// What the signs in the tables mean.
+fn signs(sweep: &Sweep) -> Option<String> {
+    let beyond = sweep.points.iter().any(|point| sweep.beyond_cores(point));
+    let wide = sweep.points.iter().filter_map(Point::measured).any(|measured| !measured.met);
+    let target = say::plain(sweep.target.relative * 100.0);
+    let signs = [
+        beyond.then(|| "> more threads than cores".to_owned()),
+        wide.then(|| format!("~ wider than ±{target} %")),
+    ];
+    let signs: Vec<_> = signs.into_iter().flatten().collect();
+    (!signs.is_empty()).then(|| signs.join("   "))
+}
+
 fn percent(share: Option<f64>) -> String {
     share.map_or_else(|| NONE.to_owned(), |share| format!("{:.0}%", share * 100.0))
 }
 
 fn line(sweep: &Sweep, curve: &Curve<'_>, row: &Row<'_>, first: usize) -> String {
-    let value = row.value.to_string();
-    let remark = remark(sweep, row.point);
-    let Some(measured) = row.measured else { return format!("{value:>first$}  {remark}") };
+    let beyond = if row.beyond { ">" } else { " " };
+    let value = format!("{:>first$}{beyond}", row.value.to_string());
+    let measured = match (&row.point.outcome, row.measured) {
+        (_, Some(measured)) => measured,
+        (Outcome::Gap(why), None) => return clipped(&format!("{value} gap: {why}"), WIDTH),
+        (_, None) => return format!("{value} not reached"),
+    };
     let width = measured.rate.relative().map(|r| format!("{:.1}%", r * 100.0));
+    let wide = if measured.met { ' ' } else { '~' };
     let number = |value: Option<f64>, digits: usize| {
         value.map_or_else(|| NONE.to_owned(), |value| format!("{value:.digits$}"))
     };
     let mut text = format!(
-        "{value:>first$} {:>9} {:>5}",
+        "{value} {:>9} {:>5}{wide}",
         rate(Some(measured.rate.mean)),
         width.unwrap_or_else(|| NONE.to_owned())
     );
@@ -149,10 +159,7 @@ fn line(sweep: &Sweep, curve: &Curve<'_>, row: &Row<'_>, first: usize) -> String
         let name = lock.map_or_else(|| name.to_owned(), |lock| format!("lock {}", lock.name));
         text += &format!("{name} {:.0}%", share * 100.0);
     }
-    if !remark.is_empty() {
-        text += &format!("  ({remark})");
-    }
-    text
+    clipped(&text, WIDTH)
 }
 
 /// A fitted law, or why there is none.
@@ -215,21 +222,12 @@ fn map(lines: &mut Vec<String>, sweep: &Sweep, work: usize) {
     for (value, cells) in down.values.iter().zip(&cells) {
         lines.push(format!("{:>first$}{}", value.to_string(), written(cells)));
     }
-    let of_gaps = sweep.of_work(work).find_map(|point| match &point.outcome {
+    let gap = sweep.of_work(work).find_map(|point| match &point.outcome {
         Outcome::Gap(why) => Some(why),
         _ => None,
     });
-    let all = || cells.iter().flatten();
-    let mut legend = Vec::new();
-    if all().any(|cell| cell.starts_with('>')) {
-        legend.push("> more threads than cores".to_owned());
-    }
-    if all().any(|cell| cell.contains('~')) {
-        legend.push("~ not as narrow as asked for".to_owned());
-    }
-    legend.extend(of_gaps.map(|why| format!("gap: {why}")));
-    if !legend.is_empty() {
-        lines.extend(wrapped(&legend.join("; "), WIDTH));
+    if let Some(why) = gap {
+        lines.extend(wrapped(&format!("gap: {why}"), WIDTH));
     }
     lines.extend(wrapped(&format!("→ {}", say::map(sweep, work)), WIDTH));
 }
