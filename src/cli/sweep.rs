@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ColorChoice, ENGINE_HELP, ENGINE_LONG_HELP, KnobArgs, LogLevel, ModelArgs, RunArgs, Sink, values};
+use super::{
+    ColorChoice, ENGINE_HELP, ENGINE_LONG_HELP, KnobArgs, LogLevel, ModelArgs, RunArgs, Sink,
+    values,
+};
 use crate::pipeline::infer::{EngineChoice, parse_engine};
 use crate::tune::axis::Axis;
 use crate::tune::work::{WORKS, Work};

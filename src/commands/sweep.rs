@@ -22,9 +22,9 @@ use crate::pipeline::pixels::PixelFormat;
 use crate::probe::registry::Registry;
 use crate::profile::sampler::{Assembler, OWN, Sampler, run_info};
 use crate::profile::snapshot::Snapshot;
+use crate::tui;
 use crate::tui::event::Event;
 use crate::tui::run::Input;
-use crate::tui;
 use crate::tune::axis::{Axis, number};
 use crate::tune::conduct::conduct;
 use crate::tune::sweep::{Outcome, State, Sweep, Target};
@@ -173,7 +173,8 @@ fn try_files(args: &SweepArgs) -> Result<(), Failure> {
 fn make_room(config: &mut RunConfig, axes: &[Axis]) {
     let swept = |id| axes.iter().find(|axis| axis.knob == id);
     let ends = |id| {
-        let values = swept(id).map_or_else(|| vec![config.knobs.get(id)], |axis| axis.values.clone());
+        let values =
+            swept(id).map_or_else(|| vec![config.knobs.get(id)], |axis| axis.values.clone());
         let numbers = values.into_iter().filter_map(number);
         numbers.fold((f64::MAX, 0.0), |(low, high), n| (n.min(low), n.max(high)))
     };
@@ -201,7 +202,10 @@ fn make_room(config: &mut RunConfig, axes: &[Axis]) {
 fn stage(axes: &[Axis]) -> Stage {
     let mut stages = axes.iter().map(|axis| axis.knob.spec().stage);
     let threaded = axes.iter().find(|axis| axis.counts_threads());
-    threaded.map(|axis| axis.knob.spec().stage).or_else(|| stages.next()).unwrap_or(Stage::Preprocess)
+    threaded
+        .map(|axis| axis.knob.spec().stage)
+        .or_else(|| stages.next())
+        .unwrap_or(Stage::Preprocess)
 }
 
 /// Measures, with a screen or without.
@@ -287,7 +291,8 @@ fn with_screen(
     let over = Arc::new(AtomicBool::new(false));
     let screen: Arc<Mutex<Option<Sender<Input>>>> = Arc::default();
     let measuring = {
-        let (pipeline, over, screen) = (Arc::clone(pipeline), Arc::clone(&over), Arc::clone(&screen));
+        let (pipeline, over, screen) =
+            (Arc::clone(pipeline), Arc::clone(&over), Arc::clone(&screen));
         move || {
             let registry = Arc::clone(pipeline.registry());
             let _own = registry.register("sweep", OWN);
@@ -330,10 +335,14 @@ fn with_screen(
     let measured = thread.map(std::thread::JoinHandle::join);
     match (measured, shown) {
         (Some(Ok(sweep)), shown) => Ok((sweep, shown.err())),
-        (Some(Err(_)), _) => Err(Failure::new("the sweep's thread panicked")
-            .hint("the place is in the log: --log FILE")),
-        (None, Err(error)) => Err(Failure::new(error.to_string())
-            .hint("without a dashboard: pipetop sweep --headless …")),
+        (Some(Err(_)), _) => {
+            Err(Failure::new("the sweep's thread panicked")
+                .hint("the place is in the log: --log FILE"))
+        }
+        (None, Err(error)) => {
+            Err(Failure::new(error.to_string())
+                .hint("without a dashboard: pipetop sweep --headless …"))
+        }
         (None, Ok(_)) => Err(Failure::new("nothing was measured")),
     }
 }

@@ -34,6 +34,23 @@ pub fn shares(of: &Shares) -> [f64; STATES.len()] {
     ]
 }
 
+/// A sentence in which numbers and their units are not parted by a line's end.
+fn bound(text: &str) -> String {
+    let fixed = [
+        (" ×", "\u{a0}×"),
+        ("× ", "×\u{a0}"),
+        (" %", "\u{a0}%"),
+        (" ± ", "\u{a0}±\u{a0}"),
+        (" ms ", "\u{a0}ms "),
+    ];
+    fixed.into_iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+}
+
+/// The same once its lines are made.
+fn unbound(text: &str) -> String {
+    text.replace('\u{a0}', " ")
+}
+
 /// What limits, in a word.
 fn limit(of: Limit) -> &'static str {
     match of {
@@ -60,6 +77,3 @@ fn rounded(value: f64) -> f64 {
     let scale = 10f64.powi(5 - value.abs().log10().floor() as i32);
     (value * scale).round() / scale
 }
-
-#[cfg(test)]
-mod tests;

@@ -34,8 +34,7 @@ pub enum Screen {
 
 impl Screen {
     /// All screens, in the order of their tabs.
-    pub const ALL: [Self; 5] =
-        [Self::Overview, Self::Threads, Self::Locks, Self::Gpu, Self::Tune];
+    pub const ALL: [Self; 5] = [Self::Overview, Self::Threads, Self::Locks, Self::Gpu, Self::Tune];
 
     /// The name on its tab.
     pub const fn name(self) -> &'static str {

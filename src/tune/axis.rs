@@ -27,7 +27,9 @@ pub enum AxisError {
     #[error(transparent)]
     Knob(#[from] KnobError),
     /// Nothing behind the `=`, or between two commas.
-    #[error("{knob}: the range `{text}` has an empty value: write values and ranges, as in {example}")]
+    #[error(
+        "{knob}: the range `{text}` has an empty value: write values and ranges, as in {example}"
+    )]
     Empty {
         /// The knob.
         knob: &'static str,
@@ -47,7 +49,9 @@ pub enum AxisError {
         to: String,
     },
     /// A range of words, or to "unlimited".
-    #[error("{knob}: `{text}` is no range that can be stepped through: list the values, as in {example}")]
+    #[error(
+        "{knob}: `{text}` is no range that can be stepped through: list the values, as in {example}"
+    )]
     NoRange {
         /// The knob.
         knob: &'static str,
@@ -57,7 +61,9 @@ pub enum AxisError {
         example: &'static str,
     },
     /// A step that leads nowhere.
-    #[error("{knob}: `{text}` is no step: write a number above 0 (1..16:5), or x2 to double (1..16:x2)")]
+    #[error(
+        "{knob}: `{text}` is no step: write a number above 0 (1..16:5), or x2 to double (1..16:x2)"
+    )]
     BadStep {
         /// The knob.
         knob: &'static str,
@@ -73,7 +79,9 @@ pub enum AxisError {
         value: String,
     },
     /// More values than anybody waits for.
-    #[error("{knob}: `{text}` is more than {MOST_VALUES} values: take larger steps, as in 1..64:8 or 1..64:x2")]
+    #[error(
+        "{knob}: `{text}` is more than {MOST_VALUES} values: take larger steps, as in 1..64:8 or 1..64:x2"
+    )]
     TooMany {
         /// The knob.
         knob: &'static str,
@@ -219,8 +227,7 @@ fn stretch(
         None => Box::new(|value| spec.step(value, true, false)),
         Some(step) => {
             let by = Stride::read(step).filter(|by| by.moves(spec.kind, low));
-            let by =
-                by.ok_or_else(|| AxisError::BadStep { knob, text: step.to_owned() })?;
+            let by = by.ok_or_else(|| AxisError::BadStep { knob, text: step.to_owned() })?;
             Box::new(move |value| with(value, by.next(number(value).unwrap_or(high))))
         }
     };

@@ -39,6 +39,19 @@ pub fn conduct(
             Err(RecvTimeoutError::Disconnected) => return None,
         }
     };
+    // The first round through the input is read from files, whatever the cache: it goes before.
+    loop {
+        let Some(snapshot) = next() else {
+            sweep.state = State::Interrupted;
+            tell(&sweep);
+            return sweep;
+        };
+        sweep.elapsed = snapshot.at.saturating_sub(*begun.get_or_insert(snapshot.at));
+        tell(&sweep);
+        if snapshot.items.read > snapshot.run.input.images || sweep.elapsed >= sweep.target.limit {
+            break;
+        }
+    }
     let mut ended = State::Done;
     'points: while let Some(index) = sweep.next() {
         let now = Now { point: index, warming: true, elapsed: 0, rate: None };
@@ -82,10 +95,25 @@ pub fn conduct(
     sweep
 }
 
-/// Turns the knobs to a point's values: those that differ.
+/// Turns the knobs to a point's values: those that differ. Some are refused while another still has its
+/// old value (large batches in a long queue), so that they are tried again once others are turned.
 fn turn(pipeline: &Pipeline, sweep: &Sweep, index: usize) -> Result<(), KnobError> {
     let wanted = sweep.knobs(&sweep.points[index]);
     let (present, _) = pipeline.knobs();
     let differs = |id: &KnobId| wanted.get(*id) != present.get(*id);
-    KnobId::all().filter(differs).try_for_each(|id| pipeline.command(Command::Set(id, wanted.get(id))))
+    let mut left: Vec<KnobId> = KnobId::all().filter(differs).collect();
+    while !left.is_empty() {
+        let before = left.len();
+        let mut refusal = None;
+        left.retain(|&id| {
+            let refused = pipeline.command(Command::Set(id, wanted.get(id))).err();
+            let keep = refused.is_some();
+            refusal = refused.or(refusal.take());
+            keep
+        });
+        if left.len() == before {
+            return refusal.map_or(Ok(()), Err);
+        }
+    }
+    Ok(())
 }

@@ -28,6 +28,20 @@ pub struct Coefficient {
     pub error: Option<f64>,
 }
 
+/// A value with its error, to the first two digits of the error: `0.00931 ± 0.00044`, `84.74 ± 0.30`.
+pub fn written(value: f64, error: f64) -> String {
+    let place = if error > 0.0 && error.is_finite() { -error.log10().floor() } else { 4.0 };
+    let digits = (place + 1.0).clamp(0.0, 7.0) as usize;
+    format!("{value:.digits$} ± {error:.digits$}")
+}
+
+impl Coefficient {
+    /// As a person reads it.
+    pub fn written(&self) -> String {
+        self.error.map_or_else(|| "0 (held)".to_owned(), |error| written(self.value, error))
+    }
+}
+
 /// A fitted law.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
@@ -41,7 +55,7 @@ pub struct Fit {
     pub residual: f64,
     /// Points fitted.
     pub points: usize,
-    /// What a person must know of it: a coefficient that was held at 0.
+    /// What a person must know of it: a coefficient that was held at 0, or cannot be told from it.
     pub note: Option<String>,
 }
 
@@ -51,11 +65,12 @@ impl Fit {
         throughput([self.lambda.value, self.sigma.value, self.kappa.value], n)
     }
 
-    /// The number of threads at which throughput is highest, where the law has such a number:
-    /// √((1 − σ)/κ) (Gunther 2007, 4.5).
+    /// The number of threads at which throughput is highest, √((1 − σ)/κ) (Gunther 2007, 4.5), where κ can
+    /// be told from 0.
     pub fn peak(&self) -> Option<f64> {
         let (sigma, kappa) = (self.sigma.value, self.kappa.value);
-        (kappa > 0.0 && sigma < 1.0).then(|| ((1.0 - sigma) / kappa).sqrt())
+        let sure = kappa > 2.0 * self.kappa.error.unwrap_or(f64::INFINITY);
+        (sure && sigma < 1.0).then(|| ((1.0 - sigma) / kappa).sqrt())
     }
 
     /// What throughput Amdahl's law allows at the most, times one thread's: 1/σ.
@@ -113,12 +128,13 @@ impl Law {
             let (name, value, error) = (["λ", "σ", "κ"][at], fit.values[at], fit.errors[at]);
             if value < -3.0 * error {
                 return Err(format!(
-                    "{name} comes out at {value:.4} ± {error:.4}: below 0, which means nothing; throughput \
-                     grows faster than the threads"
+                    "{name} comes out at {}: below 0, which means nothing; throughput grows faster than the \
+                     threads",
+                    written(value, error)
                 ));
             }
             free[at] = false;
-            let said = format!("{name} came out at {value:.4} ± {error:.4} and was held at 0");
+            let said = format!("{name} came out at {} and was held at 0", written(value, error));
             held = Some(held.map_or_else(|| said.clone(), |before| format!("{before}; {said}")));
         }
         Err("its coefficients come out below 0".into())
@@ -142,6 +158,8 @@ impl Law {
                 sigma.value
             ));
         }
+        let unsure = kappa.error.is_some_and(|error| kappa.value < 2.0 * error);
+        let note = note.or_else(|| unsure.then(|| "κ cannot be told from 0".to_owned()));
         Ok(Fit {
             lambda,
             sigma,
@@ -182,7 +200,9 @@ fn solve(points: &[(f64, f64)], free: [bool; 3]) -> Option<Solved> {
         for (at, row) in damped.iter_mut().enumerate() {
             row[at] *= 1.0 + damping;
         }
-        let Some(step) = invert(damped, free).map(|inverse| times(&inverse, gradient)) else { break };
+        let Some(step) = invert(damped, free).map(|inverse| times(&inverse, gradient)) else {
+            break;
+        };
         let next = std::array::from_fn(|at| values[at] - step[at]);
         let reached = squares(points, next);
         if reached < least {
@@ -270,7 +290,8 @@ fn invert(matrix: [[f64; 3]; 3], free: [bool; 3]) -> Option<[[f64; 3]; 3]> {
         }
     }
     for column in 0..3 {
-        let pivot = (column..3).max_by(|&a, &b| left[a][column].abs().total_cmp(&left[b][column].abs()))?;
+        let pivot =
+            (column..3).max_by(|&a, &b| left[a][column].abs().total_cmp(&left[b][column].abs()))?;
         left.swap(column, pivot);
         right.swap(column, pivot);
         let by = left[column][column];

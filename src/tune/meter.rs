@@ -114,9 +114,10 @@ impl Meter {
             let why = if failed > 0 { format!(", {failed} failed") } else { String::new() };
             return Look::Gap(format!("no image came out in {seconds:.1} s{why}"));
         }
-        let stretch = self.stretches.last().is_none_or(|&(before, at)| {
-            images > before && last >= at + self.target.slice
-        });
+        let stretch = self
+            .stretches
+            .last()
+            .is_none_or(|&(before, at)| images > before && last >= at + self.target.slice);
         if since > 0 && stretch {
             self.stretches.push((images, last));
         }
@@ -154,7 +155,9 @@ impl Meter {
         let (images, last) = out(now);
         let (before, at) = self.end.as_deref().map_or((0, 0), out);
         let length = last.saturating_sub(at);
-        let closes = images > before && length > 0 && now.at.saturating_sub(self.end_at()) >= self.target.slice;
+        let closes = images > before
+            && length > 0
+            && now.at.saturating_sub(self.end_at()) >= self.target.slice;
         if closes {
             let seconds = length as f64 / SECOND;
             self.slices.push(Slice { images: images - before, seconds });
@@ -187,9 +190,11 @@ impl Meter {
         let process = window.process_cpu();
         let cores = process.map(|all| (all - window.own_cpu().unwrap_or(0.0)).max(0.0));
         let host = end.host.map(|host| f64::from(host.cpus));
-        let others = window.host_cpu().zip(host).zip(process).map(|((share, cpus), process)| {
-            (share * cpus - process).max(0.0)
-        });
+        let others = window
+            .host_cpu()
+            .zip(host)
+            .zip(process)
+            .map(|((share, cpus), process)| (share * cpus - process).max(0.0));
         let latency = window.latency();
         let ms = |q| latency.quantile(q).map(|nanos| nanos / 1e6);
         Measured {

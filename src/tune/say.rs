@@ -1,13 +1,14 @@
 //! What a curve or a map shows, in a sentence: how it scales, and what the threads waited for.
 
 use super::curve::{Curve, Row};
-use super::sweep::{Measured, Sweep};
+use super::sweep::{Measured, State, Sweep};
 use crate::pipeline::Stage;
 use crate::profile::limit::Limit;
 use crate::profile::snapshot::Wait;
 
-/// From this efficiency on a work scales.
+/// From this efficiency on a work scales, and from that on in part.
 const SCALES: f64 = 0.8;
+const IN_PART: f64 = 0.5;
 /// Below this multiple of the first point more threads bring nothing.
 const NOTHING: f64 = 1.3;
 /// From this share on a state explains something.
@@ -32,22 +33,25 @@ fn scaling(curve: &Curve<'_>, sweep: &Sweep) -> String {
         return "nothing was measured".to_owned();
     };
     let (Some(speedup), Some(efficiency)) = (last.speedup, last.efficiency) else {
-        return format!("{} is missing: there is no speed-up to tell", curve.rows[0].value);
+        let row = &curve.rows[0];
+        if row.point.is_waiting() && sweep.state == State::Running {
+            return format!("the point at {} is still to come", row.value);
+        }
+        return format!("the point at {} is missing: there is no speed-up to tell", row.value);
     };
     let (from, n) = (first.number().unwrap_or(1.0), last.number().unwrap_or(1.0));
     if (from - n).abs() < 0.5 {
         return "one point with at most one thread a core shows no course".to_owned();
     }
     let growth = speedup / from;
-    let why = why(last, sweep);
-    let mut text = if efficiency >= SCALES {
-        format!("scales {speedup:.1} × at {n} threads ({:.0} %)", efficiency * 100.0)
-    } else if growth < NOTHING {
-        let factor = if from > 1.0 { growth } else { speedup };
-        let more = if from > 1.0 { format!("{from}") } else { "1 thread".to_owned() };
-        format!("does not scale: {n} threads make {factor:.2} × of what {more} makes")
-    } else {
-        format!("scales poorly: {speedup:.1} × at {n} threads ({:.0} %)", efficiency * 100.0)
+    let why = why(last, sweep).filter(|_| efficiency < 0.95);
+    let course = format!("{speedup:.1} × at {n} threads ({:.0} %)", efficiency * 100.0);
+    let flat = growth < NOTHING && efficiency < SCALES;
+    let mut text = match efficiency {
+        _ if flat => "does not scale".to_owned(),
+        e if e >= SCALES => format!("scales {course}"),
+        e if e >= IN_PART => format!("scales in part: {course}"),
+        _ => format!("scales poorly: {course}"),
     };
     let peak = best.number().filter(|_| !best.beyond).unwrap_or(n);
     let fell = best.rate().zip(last.rate()).is_some_and(|(best, last)| last < 0.95 * best);
@@ -55,11 +59,14 @@ fn scaling(curve: &Curve<'_>, sweep: &Sweep) -> String {
         let most = best.speedup.unwrap_or(0.0);
         text += &format!("; most is {most:.1} × at {peak}, beyond which it falls");
     }
-    if efficiency < 0.95 && let Some(why) = why {
-        text += "; ";
+    if let Some(why) = why {
+        text += if flat { ": " } else { "; " };
         text += &why;
     }
-    if let Some(dearer) = dearer(first, last) {
+    if flat {
+        text += &format!("; {n} threads make {growth:.2} × of what {from} makes");
+    }
+    if let Some(dearer) = dearer(first, last).filter(|_| !flat) {
         text += "; ";
         text += &dearer;
     }
@@ -76,7 +83,10 @@ fn why(row: &Row<'_>, sweep: &Sweep) -> Option<String> {
         .map(|wait| (wait, shares.wait(wait)))
         .into_iter()
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let rest = [(shares.runnable, "wants a CPU and has none"), (shares.other, "is blocked for an unknown reason")];
+    let rest = [
+        (shares.runnable, "wants a CPU and has none"),
+        (shares.other, "is blocked for an unknown reason"),
+    ];
     let (other, what) = if rest[0].0 >= rest[1].0 { rest[0] } else { rest[1] };
     if share.max(other) < TELLING {
         return None;
@@ -92,14 +102,18 @@ fn why(row: &Row<'_>, sweep: &Sweep) -> Option<String> {
         (Wait::Lock, Some(lock)) => {
             format!("each thread waits for `{}` {} of its time", lock.name, percent(share))
         }
-        (Wait::Lock, None) => format!("each thread waits for a lock {} of its time", percent(share)),
+        (Wait::Lock, None) => {
+            format!("each thread waits for a lock {} of its time", percent(share))
+        }
         (Wait::Starved, _) => {
             format!("each thread waits for input {} of its time{limits}", percent(share))
         }
         (Wait::Backpressured, _) => {
             format!("each thread waits to hand over {} of its time{limits}", percent(share))
         }
-        (wait, _) => format!("each thread waits for {} {} of its time", wait.name(), percent(share)),
+        (wait, _) => {
+            format!("each thread waits for {} {} of its time", wait.name(), percent(share))
+        }
     })
 }
 
@@ -178,7 +192,10 @@ pub fn cautions(sweep: &Sweep) -> Vec<String> {
         ));
     }
     if sweep.failed > 0 {
-        said.push(format!("{} images failed, round and round: they are in no throughput", sweep.failed));
+        said.push(format!(
+            "{} images failed, round and round: they are in no throughput",
+            sweep.failed
+        ));
     }
     let busy = measured().filter_map(|(_, measured)| measured.others).fold(0.0, f64::max);
     if busy > 0.25 {
@@ -191,9 +208,9 @@ pub fn cautions(sweep: &Sweep) -> Vec<String> {
             sweep.run.cores
         ));
     }
-    let other = measured().filter(|(_, measured)| {
-        matches!(measured.limit, Limit::Stage(stage) if stage != sweep.stage)
-    });
+    let other = measured().filter(
+        |(_, measured)| matches!(measured.limit, Limit::Stage(stage) if stage != sweep.stage),
+    );
     let stages: std::collections::BTreeSet<Stage> = other
         .filter_map(|(_, measured)| match measured.limit {
             Limit::Stage(stage) => Some(stage),
@@ -212,6 +229,3 @@ pub fn plain(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
-
-#[cfg(test)]
-mod tests;

@@ -224,7 +224,9 @@ mod tests {
     fn slices_that_drift_together_widen_the_interval() {
         let mut state = 1_u64;
         let mut noise = move || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) as f64 / f64::from(1_u32 << 31) - 0.5
         };
         let mut level = 0.0;

@@ -275,7 +275,8 @@ mod tests {
 
     #[test]
     fn the_order_is_shuffled_complete_and_repeatable() {
-        let axes = ["preprocess.threads=1..6", "infer.batch=1..4"].map(|text| text.parse().unwrap());
+        let axes =
+            ["preprocess.threads=1..6", "infer.batch=1..4"].map(|text| text.parse().unwrap());
         let works = [Work::as_set(), Work::by_name("lock-pool").unwrap()];
         let turns = |seed| {
             let points = Sweep::plan(&axes, &works, seed);

@@ -26,7 +26,8 @@ impl Progress {
             let line = match &point.outcome {
                 Outcome::Measured(measured) => {
                     let width = measured.rate.relative();
-                    let width = width.map_or_else(|| "—".to_owned(), |w| format!("{:.1}", w * 100.0));
+                    let width =
+                        width.map_or_else(|| "—".to_owned(), |w| format!("{:.1}", w * 100.0));
                     let seconds = measured.seconds;
                     format!("{:.1} img/s ±{width} %  ({seconds:.1} s)", measured.rate.mean)
                 }

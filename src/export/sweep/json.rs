@@ -141,7 +141,9 @@ pub fn to_string(sweep: &Sweep) -> String {
     let works = sweep.works.iter().enumerate().map(|(index, work)| {
         let curve = curves.get(index);
         let points: Vec<_> = match curve {
-            Some(curve) => curve.rows.iter().map(|row| point(sweep, row.point, Some(row))).collect(),
+            Some(curve) => {
+                curve.rows.iter().map(|row| point(sweep, row.point, Some(row))).collect()
+            }
             None => sweep.of_work(index).map(|of| point(sweep, of, None)).collect(),
         };
         WorkOut {
@@ -236,8 +238,7 @@ fn point(sweep: &Sweep, of: &Point, row: Option<&Row<'_>>) -> PointOut {
             .and_then(|m| m.lock.as_ref())
             .map(|lock| LockOut { name: lock.name.clone(), wait: rounded(lock.share) }),
         limit: measured.map(|m| limit(m.limit)),
-        latency_ms: measured
-            .map(|m| Latency { p50: m.p50.map(rounded), p99: m.p99.map(rounded) }),
+        latency_ms: measured.map(|m| Latency { p50: m.p50.map(rounded), p99: m.p99.map(rounded) }),
         epoch: measured.map(|m| m.epoch),
     }
 }

@@ -82,8 +82,11 @@ impl Stroke {
 
     fn attributes(&self) -> String {
         let Self { color, width, dashes } = self;
-        let dashes =
-            if dashes.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dashes}\"") };
+        let dashes = if dashes.is_empty() {
+            String::new()
+        } else {
+            format!(" stroke-dasharray=\"{dashes}\"")
+        };
         format!("stroke=\"{color}\" stroke-width=\"{}\"{dashes}", number(*width))
     }
 }

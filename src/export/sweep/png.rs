@@ -64,8 +64,11 @@ mod tests {
             picture.text(5.0, 30.0, if bold { look.bold() } else { look }, text);
             picture.finish((120.0, 40.0), "t", "d")
         };
-        let (none, plain, bold) =
-            (dark(&picture("", false)), dark(&picture("σκλ±×", false)), dark(&picture("σκλ±×", true)));
+        let (none, plain, bold) = (
+            dark(&picture("", false)),
+            dark(&picture("σκλ±×", false)),
+            dark(&picture("σκλ±×", true)),
+        );
         assert_eq!(none, 0);
         assert!(plain > 100 && bold > plain, "{plain}, {bold}");
     }

@@ -16,6 +16,7 @@ mod heat;
 mod shares;
 
 use super::picture::{Picture, Type, cut, folded, width};
+use super::{bound, unbound};
 use crate::tune::curve::Curve;
 use crate::tune::fit::{Fit, Law};
 use crate::tune::say;
@@ -102,7 +103,7 @@ fn head(picture: &mut Picture, sweep: &Sweep, title: &str) -> f64 {
         let text = cut(&warnings.join(" · "), room);
         picture.text(EDGE, y, Type::new(12.0, WARN).bold(), &text);
     }
-    y + 30.0
+    y + 36.0
 }
 
 /// The works with what they show; returns where they end.
@@ -131,13 +132,13 @@ fn beside(
             picture.text(WORDS + 22.0, y, Type::new(small, QUIET), &cut(&work.title, room));
             y += 15.0;
         }
-        for line in folded(sentence, room) {
-            picture.text(WORDS + 22.0, y, Type::new(small, INK), &line);
+        for line in folded(&bound(sentence), room) {
+            picture.text(WORDS + 22.0, y, Type::new(small, INK), &unbound(&line));
             y += 14.5;
         }
         if let Some(curve) = curves.get(index).filter(|curve| curve.threads) {
-            for line in laws(curve).iter().flat_map(|text| folded(text, room)) {
-                picture.text(WORDS + 22.0, y, Type::new(small, QUIET), &line);
+            for line in laws(curve).iter().flat_map(|text| folded(&bound(text), room)) {
+                picture.text(WORDS + 22.0, y, Type::new(small, QUIET), &unbound(&line));
                 y += 14.5;
             }
         }
@@ -150,18 +151,11 @@ fn beside(
 fn laws(curve: &Curve<'_>) -> Vec<String> {
     let amdahl = curve.amdahl.as_ref().ok().map(|fit: &Fit| {
         let name = Law::Amdahl.name();
-        match fit.sigma.error {
-            Some(error) => format!("{name}: σ = {:.3} ± {error:.3}", fit.sigma.value),
-            None => format!("{name}: σ = 0 (held)"),
-        }
+        format!("{name}: σ = {}", fit.sigma.written())
     });
     let usl = curve.usl.as_ref().ok().map(|fit: &Fit| {
         let name = Law::Usl.name();
-        let kappa = match fit.kappa.error {
-            Some(error) => format!("{:.4} ± {error:.4}", fit.kappa.value),
-            None => "0 (held)".to_owned(),
-        };
-        format!("{name}: σ = {:.3}, κ = {kappa}", fit.sigma.value)
+        format!("{name}: σ = {}, κ = {}", fit.sigma.written(), fit.kappa.written())
     });
     amdahl.into_iter().chain(usl).collect()
 }

@@ -1,15 +1,15 @@
 //! A sweep as text, 80 columns wide: what ran, a table a work, what it shows.
 
-use super::{STATES, shares};
+use super::{STATES, bound, shares, unbound};
 use crate::export::text::format::{clipped, count, ms, rate, shown, wrapped};
 use crate::export::text::{Style, WIDTH};
 use crate::tune::axis::Axis;
 use crate::tune::curve::{Curve, Row};
-use crate::tune::fit::{Coefficient, Fit, Law};
+use crate::tune::fit::{Fit, Law};
 use crate::tune::say;
 use crate::tune::sweep::{Outcome, Point, State, Sweep};
 
-/// What is told of the states: of the first two, and of the waits together by name of the longest.
+/// What stands for a value that was not measured.
 const NONE: &str = "—";
 
 /// The sweep as text.
@@ -36,14 +36,23 @@ pub fn render(sweep: &Sweep, style: Style) -> String {
         lines.push(String::new());
         lines.extend(cautions.iter().flat_map(|text| wrapped(&format!("note: {text}"), WIDTH)));
     }
-    let text: String = lines.iter().map(|line| line.trim_end().to_owned() + "\n").collect();
+    let text: String = lines.iter().map(|line| unbound(line.trim_end()) + "\n").collect();
     if style.ascii { ascii(&text) } else { text }
 }
 
 fn ascii(text: &str) -> String {
-    [("—", "-"), ("→", "->"), ("×", "x"), ("±", "+-"), ("·", "|"), ("λ", "lambda"), ("σ", "sigma"), ("κ", "kappa")]
-        .into_iter()
-        .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+    [
+        ("—", "-"),
+        ("→", "->"),
+        ("×", "x"),
+        ("±", "+-"),
+        ("·", "|"),
+        ("λ", "lambda"),
+        ("σ", "sigma"),
+        ("κ", "kappa"),
+    ]
+    .into_iter()
+    .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
 fn head(sweep: &Sweep) -> Vec<String> {
@@ -69,14 +78,11 @@ fn head(sweep: &Sweep) -> Vec<String> {
     lines.push(clipped(&title, WIDTH));
     let cores = if run.cores == 1 { "core" } else { "cores" };
     let cpu = run.cpu.as_deref().map_or_else(String::new, |cpu| format!("{}, ", shown(cpu)));
-    lines.push(clipped(
-        &format!(
-            "{cpu}{} {cores}; ±: 95 % confidence; order shuffled by seed {}; {:.0} s",
-            run.cores,
-            sweep.seed,
-            sweep.elapsed as f64 / 1e9
-        ),
-        WIDTH,
+    lines.push(clipped(&format!("{cpu}{} {cores}", run.cores), WIDTH));
+    lines.push(format!(
+        "±: 95 % confidence; order shuffled by seed {}; it took {:.0} s",
+        sweep.seed,
+        sweep.elapsed as f64 / 1e9
     ));
     if sweep.state != State::Done {
         let (done, all) = (sweep.done(), sweep.points.len());
@@ -91,17 +97,17 @@ fn table(lines: &mut Vec<String>, sweep: &Sweep, curve: &Curve<'_>) {
     let first = values.max().unwrap_or(0).max(label.chars().count());
     let scaling = if curve.threads { "  speed-up  eff." } else { "" };
     lines.push(format!(
-        "{label:>first$}      img/s      ±{scaling}  cores   ms/img   run   rdy  longest wait"
+        "{label:>first$}     img/s      ±{scaling}  cores  ms/img  rdy  longest wait"
     ));
     for row in &curve.rows {
-        lines.push(line(sweep, curve, row, first));
+        lines.push(line(curve, row, first));
     }
     if curve.threads {
         for (law, fit) in [(Law::Amdahl, &curve.amdahl), (Law::Usl, &curve.usl)] {
-            lines.extend(wrapped(&fitted(law, fit), WIDTH));
+            lines.extend(wrapped(&bound(&fitted(law, fit)), WIDTH));
         }
     }
-    lines.extend(wrapped(&format!("→ {}", curve.sentence(sweep)), WIDTH));
+    lines.extend(wrapped(&bound(&format!("→ {}", curve.sentence(sweep))), WIDTH));
 }
 
 /// What the signs in the tables mean.
@@ -121,7 +127,7 @@ fn percent(share: Option<f64>) -> String {
     share.map_or_else(|| NONE.to_owned(), |share| format!("{:.0}%", share * 100.0))
 }
 
-fn line(sweep: &Sweep, curve: &Curve<'_>, row: &Row<'_>, first: usize) -> String {
+fn line(curve: &Curve<'_>, row: &Row<'_>, first: usize) -> String {
     let beyond = if row.beyond { ">" } else { " " };
     let value = format!("{:>first$}{beyond}", row.value.to_string());
     let measured = match (&row.point.outcome, row.measured) {
@@ -135,19 +141,18 @@ fn line(sweep: &Sweep, curve: &Curve<'_>, row: &Row<'_>, first: usize) -> String
         value.map_or_else(|| NONE.to_owned(), |value| format!("{value:.digits$}"))
     };
     let mut text = format!(
-        "{value} {:>9} {:>5}{wide}",
+        "{value} {:>8} {:>6}{wide}",
         rate(Some(measured.rate.mean)),
         width.unwrap_or_else(|| NONE.to_owned())
     );
     if curve.threads {
-        text += &format!("{:>10}{:>6}", number(row.speedup, 2), percent(row.efficiency));
+        text += &format!("{:>9}{:>6}", number(row.speedup, 2), percent(row.efficiency));
     }
     let shares = measured.shares.as_ref().map(shares);
     text += &format!(
-        "{:>7}{:>9}{:>6}{:>6}  ",
+        "{:>7}{:>8}{:>5}  ",
         number(measured.cores, 2),
         ms(measured.cpu_ms),
-        percent(shares.map(|shares| shares[0])),
         percent(shares.map(|shares| shares[1])),
     );
     let wait = shares.and_then(|shares| {
@@ -156,7 +161,7 @@ fn line(sweep: &Sweep, curve: &Curve<'_>, row: &Row<'_>, first: usize) -> String
     });
     if let Some((name, share)) = wait {
         let lock = measured.lock.as_ref().filter(|_| name == "lock");
-        let name = lock.map_or_else(|| name.to_owned(), |lock| format!("lock {}", lock.name));
+        let name = lock.map_or(name, |lock| lock.name.as_str());
         text += &format!("{name} {:.0}%", share * 100.0);
     }
     clipped(&text, WIDTH)
@@ -169,17 +174,10 @@ fn fitted(law: Law, fit: &Result<Fit, String>) -> String {
         Ok(fit) => fit,
         Err(why) => return format!("{name}: no fit: {why}"),
     };
-    let written = |of: Coefficient, digits: usize| match of.error {
-        Some(error) => format!("{:.digits$} ± {error:.digits$}", of.value),
-        None => "0 (held)".to_owned(),
-    };
-    let mut text = format!(
-        "{name}: λ = {} img/s, σ = {}",
-        written(fit.lambda, if fit.lambda.value < 100.0 { 2 } else { 0 }),
-        written(fit.sigma, 4)
-    );
+    let (lambda, sigma) = (fit.lambda.written(), fit.sigma.written());
+    let mut text = format!("{name}: λ = {lambda} img/s, σ = {sigma}");
     if law == Law::Usl {
-        text += &format!(", κ = {}", written(fit.kappa, 5));
+        text += &format!(", κ = {}", fit.kappa.written());
     }
     text += &format!("; off by {:.1} %", fit.residual * 100.0);
     match (law, fit.most(), fit.peak()) {
@@ -217,7 +215,8 @@ fn map(lines: &mut Vec<String>, sweep: &Sweep, work: usize) {
     let names = down.values.iter().map(ToString::to_string).chain([down.name().to_owned()]);
     let first = names.map(|name| name.chars().count()).max().unwrap_or(0);
     lines.push(format!("img/s   down: {}, to the right: {}", down.name(), across.name()));
-    let written = |cells: &[String]| cells.iter().map(|c| format!("{c:>width$}")).collect::<String>();
+    let written =
+        |cells: &[String]| cells.iter().map(|c| format!("{c:>width$}")).collect::<String>();
     lines.push(format!("{:>first$}{}", down.name(), written(&heads)));
     for (value, cells) in down.values.iter().zip(&cells) {
         lines.push(format!("{:>first$}{}", value.to_string(), written(cells)));
@@ -229,5 +228,5 @@ fn map(lines: &mut Vec<String>, sweep: &Sweep, work: usize) {
     if let Some(why) = gap {
         lines.extend(wrapped(&format!("gap: {why}"), WIDTH));
     }
-    lines.extend(wrapped(&format!("→ {}", say::map(sweep, work)), WIDTH));
+    lines.extend(wrapped(&bound(&format!("→ {}", say::map(sweep, work))), WIDTH));
 }

@@ -52,8 +52,8 @@ pub(super) fn tune(layout: &mut Layout, body: Rect, app: &App) {
         (chart, says, shares, right)
     } else {
         // The chart keeps the larger half.
-        let table = (points + 2).min(body.height * 2 / 5);
-        let says = if body.height >= 19 { 1 + works.min(2) } else { 1 };
+        let table = (points + 2).min(body.height / 3);
+        let says = if body.height >= 19 { 1 + works.min(4) } else { 1 };
         let [chart, says, table] = Split::vertical([
             Constraint::Fill(1),
             Constraint::Length(says),

@@ -117,14 +117,13 @@ fn now(sweep: &Sweep, theme: &Theme, width: usize) -> Vec<Span<'static>> {
         return vec![Span::styled(format!(" {text}"), theme.label)];
     };
     let point = &sweep.points[now.point];
-    let values = sweep.values(point).into_iter().map(|(id, value)| format!("{} {value}", id.spec().label));
+    let values =
+        sweep.values(point).into_iter().map(|(id, value)| format!("{} {value}", id.spec().label));
     let values = values.collect::<Vec<_>>().join(", ");
     let work = &sweep.works[point.work].name;
     let name = if sweep.works.len() > 1 { format!("{work}, {values}") } else { values };
-    let mut spans = vec![
-        Span::styled(theme.pick(" ▸ ", " > "), theme.notice),
-        Span::styled(name, theme.value),
-    ];
+    let mut spans =
+        vec![Span::styled(theme.pick(" ▸ ", " > "), theme.notice), Span::styled(name, theme.value)];
     let rated = now.rate.filter(|rate| rate.slices > 0);
     let Some(of) = rated else {
         let text = if now.warming { "warming up" } else { "measuring" };
@@ -161,18 +160,26 @@ fn says(
     layout: &Layout,
 ) {
     let area = layout.tune.says;
+    let emulated = (0..sweep.works.len()).filter(|&work| sweep.emulated(work));
+    let emulated: Vec<_> = emulated.map(|work| sweep.works[work].name.as_str()).collect();
+    let right = match &emulated[..] {
+        [] => Vec::new(),
+        names => vec![Span::styled(format!("emulated: {}", names.join(", ")), theme.label)],
+    };
     let inner = match layout.size {
         Size::Compact => area,
-        _ => panel::panel(frame, theme, layout.size, area, "so far", Vec::new()),
+        _ => panel::panel(frame, theme, layout.size, area, "so far", right),
     };
     let width = usize::from(inner.width);
     let mut lines = vec![Line::from(now(sweep, theme, width))];
     let longest = sweep.works.iter().map(|work| work.name.width()).max().unwrap_or(0);
     for (index, work) in sweep.works.iter().enumerate() {
-        let text = curves.get(index).map_or_else(|| say::map(sweep, index), |curve| curve.sentence(sweep));
+        let text =
+            curves.get(index).map_or_else(|| say::map(sweep, index), |curve| curve.sentence(sweep));
         let alone = sweep.works.len() == 1 && work.name == "as-set";
         let name = if alone { String::new() } else { format!("{:longest$}  ", work.name) };
         let room = width.saturating_sub(4 + name.width());
+        let text = text.replace("each thread ", "");
         lines.push(Line::from(vec![
             Span::styled(format!(" {} ", mark(index, false, theme)), style(index, theme)),
             Span::styled(name, theme.text),
@@ -209,7 +216,12 @@ fn shares(frame: &mut Frame<'_>, app: &App, sweep: &Sweep, theme: &Theme, layout
     };
     let inner = panel::panel(frame, theme, layout.size, layout.tune.shares, &title, right);
     let rows = inner.height.saturating_sub(1);
-    let plot = Rect { x: inner.x + chart::LEFT.min(inner.width), width: inner.width.saturating_sub(chart::LEFT), height: rows, ..inner };
+    let plot = Rect {
+        x: inner.x + chart::LEFT.min(inner.width),
+        width: inner.width.saturating_sub(chart::LEFT),
+        height: rows,
+        ..inner
+    };
     let count = points.len().max(1) as u16;
     let each = (plot.width / count).clamp(1, 9);
     let bar = each.saturating_sub(1).max(1);
@@ -232,6 +244,12 @@ fn shares(frame: &mut Frame<'_>, app: &App, sweep: &Sweep, theme: &Theme, layout
     stack::render(frame, plot, &columns, theme);
     for (share, y) in [("100%", 0), ("0%", rows.saturating_sub(1))] {
         let text = format!("{share:>7} ");
-        frame.buffer_mut().set_stringn(inner.x, inner.y + y, text, usize::from(chart::LEFT), theme.label);
+        frame.buffer_mut().set_stringn(
+            inner.x,
+            inner.y + y,
+            text,
+            usize::from(chart::LEFT),
+            theme.label,
+        );
     }
 }

@@ -38,6 +38,11 @@ fn noise_moves_them_by_about_their_standard_errors() {
         assert!(error < 0.5 * truth, "{got:?}: an error of that size says nothing");
     }
     near(fit.residual, 0.02, 0.006);
+    assert_eq!(fit.note, None);
+    let blurred = noise.map(|e| e * 4.0);
+    let fit = Law::Usl.fit(&points([100.0, 0.05, 0.001], &blurred)).unwrap();
+    assert_eq!(fit.peak(), None, "{fit:?}");
+    assert!(fit.note.unwrap().starts_with('κ'));
 }
 
 /// A straight line through the ideal points is Amdahl's law with σ = 0, a flat one that with σ = 1.
@@ -71,7 +76,17 @@ fn falling_throughput_is_not_amdahls() {
     let falling = points([100.0, 1.2, 0.0], &[0.001, -0.001]);
     let error = Law::Amdahl.fit(&falling).unwrap_err();
     assert!(error.contains("above 1"), "{error}");
-    assert!(Law::Usl.fit(&points([100.0, 0.9, 0.05], &[0.001, -0.001])).unwrap().kappa.value > 0.03);
+    assert!(
+        Law::Usl.fit(&points([100.0, 0.9, 0.05], &[0.001, -0.001])).unwrap().kappa.value > 0.03
+    );
+}
+
+#[test]
+fn errors_are_written_to_two_digits() {
+    assert_eq!(written(0.009_312, 0.000_44), "0.00931 ± 0.00044");
+    assert_eq!(written(84.739, 0.3), "84.74 ± 0.30");
+    assert_eq!(written(1186.7, 23.4), "1187 ± 23");
+    assert_eq!(written(1.0, 0.0), "1.00000 ± 0.00000");
 }
 
 #[test]

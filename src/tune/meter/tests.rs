@@ -36,7 +36,8 @@ impl Made {
         });
         for index in 0..3 {
             let mut thread = ThreadSample::unmeasured(&format!("prep-{index}"), index);
-            (thread.cpu, thread.runnable, thread.waits) = (Some(0), Some(0), Some([0; Wait::ALL.len()]));
+            (thread.cpu, thread.runnable, thread.waits) =
+                (Some(0), Some(0), Some([0; Wait::ALL.len()]));
             now.threads.push(thread);
         }
         now.locks.push(LockSample { name: "gil".into(), ..LockSample::default() });
@@ -96,7 +97,10 @@ fn a_steady_rate_is_told_exactly_though_batches_fall_between_the_looks() {
 fn shares_leave_out_who_is_parked_and_the_lock_is_named() {
     let measured = run(&mut Made::new(400.0), &mut meter(0.03)).unwrap();
     let shares = measured.shares.unwrap();
-    assert!((shares.running - 0.25).abs() < 1e-9 && (shares.sum() - 1.0).abs() < 1e-9, "{shares:?}");
+    assert!(
+        (shares.running - 0.25).abs() < 1e-9 && (shares.sum() - 1.0).abs() < 1e-9,
+        "{shares:?}"
+    );
     assert!((shares.wait(Wait::Lock) - 0.75).abs() < 1e-9);
     let lock = measured.lock.unwrap();
     assert_eq!(lock.name, "gil");

@@ -52,7 +52,8 @@ pub(super) fn draw(
     let axis = &sweep.axes[0];
     let rows = || curves.iter().flat_map(|curve| &curve.rows);
     let ends = rows().filter_map(|row| row.measured);
-    let highest = ends.map(|m| m.rate.ends().map_or(m.rate.mean, |ends| ends.1)).fold(0.0, f64::max);
+    let highest =
+        ends.map(|m| m.rate.ends().map_or(m.rate.mean, |ends| ends.1)).fold(0.0, f64::max);
     let ideal = best(curves);
     let end = ideal.and_then(|curve| curve.rows.iter().filter_map(|row| row.ideal).next_back());
     // The ideal may leave the plot, so that what was measured fills it.
@@ -66,7 +67,12 @@ pub(super) fn draw(
         picture.line((LEFT, y), (RIGHT, y), Stroke::new(GRID, 1.0));
         picture.text(LEFT - 8.0, y + 4.0, Type::new(11.0, QUIET).end(), &written(tick));
     }
-    picture.text_upwards(EDGE + 4.0, f64::midpoint(top, plot.bottom), Type::new(12.0, INK).middle(), "images a second");
+    picture.text_upwards(
+        EDGE + 4.0,
+        f64::midpoint(top, plot.bottom),
+        Type::new(12.0, INK).middle(),
+        "images a second",
+    );
     names(picture, sweep, plot);
     picture.raw(format!(
         "<clipPath id=\"plot\"><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>",
@@ -83,9 +89,17 @@ pub(super) fn draw(
     }
     picture.line((LEFT, plot.bottom), (RIGHT, plot.bottom), Stroke::new(AXIS, 1.2));
     let unit = axis.knob.spec().unit;
-    let name =
-        if unit.is_empty() || axis.counts_threads() { axis.name().to_owned() } else { format!("{} ({unit})", axis.name()) };
-    picture.text(f64::midpoint(LEFT, RIGHT), plot.bottom + 40.0, Type::new(12.0, INK).middle(), &name);
+    let name = if unit.is_empty() || axis.counts_threads() {
+        axis.name().to_owned()
+    } else {
+        format!("{} ({unit})", axis.name())
+    };
+    picture.text(
+        f64::midpoint(LEFT, RIGHT),
+        plot.bottom + 40.0,
+        Type::new(12.0, INK).middle(),
+        &name,
+    );
     plot.bottom + 46.0
 }
 
@@ -133,18 +147,25 @@ fn beyond(picture: &mut Picture, sweep: &Sweep, plot: Plot) {
     let x = plot.x((cores - first) / (last - first));
     let name = format!("{} core{}", sweep.run.cores, if sweep.run.cores == 1 { "" } else { "s" });
     let small = Type::new(11.0, QUIET);
+    let y = plot.top - 7.0;
     if cores < last {
         picture.rect((x, plot.top), (RIGHT - x, plot.bottom - plot.top), "#f3f5f7");
         let more = "more threads than cores →";
-        let fits = RIGHT - x > width(more, 11.0) + 14.0;
-        let more = if fits { more } else { "more →" };
-        picture.text(x + 7.0, plot.top + 30.0, small, more);
+        let more = if RIGHT - x > width(more, 11.0) + 7.0 { more } else { "more →" };
+        picture.text(x + 7.0, y, small, more);
     }
     if cores <= last {
-        picture.line((x, plot.top), (x, plot.bottom), Stroke::new(AXIS, 1.2).dashed("5 4"));
-        let room = RIGHT - x > width(&name, 11.0) + 14.0;
-        let (at, look) = if room { (x + 7.0, small) } else { (x - 7.0, small.end()) };
-        picture.text(at, plot.top + 14.0, look, &name);
+        picture.line((x, plot.top - 16.0), (x, plot.bottom), Stroke::new(AXIS, 1.2).dashed("5 4"));
+        // Left of the first point there is no room.
+        let room = x - 7.0 - width(&name, 11.0) > LEFT;
+        if room {
+            picture.text(x - 7.0, y, small.end(), &name);
+        } else if cores >= last {
+            picture.text(x + 7.0, y, small, &name);
+        } else {
+            let look = small.middle();
+            picture.text(x, plot.top - 21.0, look, &name);
+        }
     }
 }
 
@@ -211,8 +232,10 @@ pub(super) fn mark(picture: &mut Picture, work: usize, (x, y): (f64, f64), hollo
     let fill = if hollow { "#ffffff" } else { color };
     let rest = format!("fill=\"{fill}\" stroke=\"{color}\" stroke-width=\"1.8\"");
     let polygon = |points: &[(f64, f64)]| {
-        let points: Vec<_> =
-            points.iter().map(|(dx, dy)| format!("{},{}", number(x + dx), number(y + dy))).collect();
+        let points: Vec<_> = points
+            .iter()
+            .map(|(dx, dy)| format!("{},{}", number(x + dx), number(y + dy)))
+            .collect();
         format!("<polygon points=\"{}\" {rest}/>", points.join(" "))
     };
     picture.raw(match work % 6 {

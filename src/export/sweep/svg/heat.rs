@@ -58,12 +58,18 @@ pub(super) fn draw(picture: &mut Picture, sweep: &Sweep, top: f64) -> f64 {
         }
         y += 16.0;
         let middle = y + high * down.values.len() as f64 / 2.0;
-        picture.text_upwards(EDGE + 8.0, middle, Type::new(11.0, QUIET).middle(), &format!("← {}", down.name()));
+        picture.text_upwards(
+            EDGE + 8.0,
+            middle,
+            Type::new(11.0, QUIET).middle(),
+            &format!("← {}", down.name()),
+        );
         for (index, value) in down.values.iter().enumerate() {
             let at = y + (index as f64 + 0.5) * high + 4.0;
             picture.text(left - 8.0, at, Type::new(11.0, INK).end(), &value.to_string());
         }
-        let best = sweep.of_work(work).filter_map(|point| Some((point.at, point.measured()?.rate.mean)));
+        let best =
+            sweep.of_work(work).filter_map(|point| Some((point.at, point.measured()?.rate.mean)));
         let best = best.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, _)| at);
         for point in sweep.of_work(work) {
             let at = (left + point.at[1] as f64 * wide, y + point.at[0] as f64 * high);

@@ -100,8 +100,7 @@ fn panel(picture: &mut Picture, sweep: &Sweep, curve: &Curve<'_>, (x, y): (f64, 
 /// The states that are seen; returns where that ends.
 fn legend(picture: &mut Picture, curves: &[Curve<'_>], y: f64) -> f64 {
     let rows = curves.iter().flat_map(|curve| &curve.rows);
-    let all: Vec<_> =
-        rows.filter_map(|row| row.measured?.shares.as_ref()).map(shares).collect();
+    let all: Vec<_> = rows.filter_map(|row| row.measured?.shares.as_ref()).map(shares).collect();
     let mut x = EDGE + SCALE;
     for (at, (name, fill)) in STATES.into_iter().zip(FILLS).enumerate() {
         if !all.iter().any(|shares| shares[at] >= 0.005) {

@@ -61,7 +61,7 @@ pub(super) fn render(
     let area = chart::plot(with_axis);
     let plot = Plot { area, most: chart::ceiling(most(sweep, curves)) };
     chart::axis(frame, with_axis, plot.most, short_rate, theme);
-    cores(frame, sweep, theme, &plot);
+    let end = cores(frame, sweep, theme, &plot);
     let mut series: Vec<(Vec<Option<f64>>, Style, &'static str)> = Vec::new();
     if let Some(curve) = highest(curves) {
         let ideal = line(sweep, curve, &plot, |row| row.ideal);
@@ -77,6 +77,16 @@ pub(super) fn render(
     for curve in curves {
         marks(frame, sweep, curve, theme, &plot);
     }
+    if let Some(column) = end {
+        let text =
+            format!("{} core{}", sweep.run.cores, if sweep.run.cores == 1 { "" } else { "s" });
+        let wide = text.width() as u16;
+        let right = column + 2;
+        let x = if right + wide <= area.right() { right } else { column.saturating_sub(wide + 1) };
+        if x > area.x {
+            frame.buffer_mut().set_string(x, area.y, &text, Style::reset().patch(theme.label));
+        }
+    }
     names(frame, sweep, theme, &plot);
 }
 
@@ -87,7 +97,8 @@ fn most(sweep: &Sweep, curves: &[Curve<'_>]) -> f64 {
     let ends = measured.map(|m| m.rate.ends().map_or(m.rate.mean, |ends| ends.1));
     let now = sweep.now.as_ref().and_then(|now| now.rate).map_or(0.0, |rate| rate.mean);
     let highest_measured = ends.fold(now, f64::max);
-    let ideal = highest(curves).and_then(|curve| curve.rows.iter().filter_map(|row| row.ideal).next_back());
+    let ideal =
+        highest(curves).and_then(|curve| curve.rows.iter().filter_map(|row| row.ideal).next_back());
     ideal.map_or(highest_measured, |ideal| highest_measured.max(ideal.min(highest_measured * 1.3)))
 }
 
@@ -125,7 +136,10 @@ fn marks(frame: &mut Frame<'_>, sweep: &Sweep, curve: &Curve<'_>, theme: &Theme,
     let style = style(curve.work, theme);
     for row in &curve.rows {
         let column = plot.column(axis.place(row.point.at[0]));
-        let now = sweep.now.as_ref().filter(|now| std::ptr::eq(&raw const sweep.points[now.point], row.point));
+        let now = sweep
+            .now
+            .as_ref()
+            .filter(|now| std::ptr::eq(&raw const sweep.points[now.point], row.point));
         let under_way = now.and_then(|now| now.rate).filter(|rate| rate.slices > 0);
         let (rate, style) = match (under_way, row.measured) {
             (Some(rate), _) => (rate, theme.notice),
@@ -151,28 +165,21 @@ fn marks(frame: &mut Frame<'_>, sweep: &Sweep, curve: &Curve<'_>, theme: &Theme,
     }
 }
 
-/// A line where the cores end.
-fn cores(frame: &mut Frame<'_>, sweep: &Sweep, theme: &Theme, plot: &Plot) {
+/// A line where the cores end; returns its column.
+fn cores(frame: &mut Frame<'_>, sweep: &Sweep, theme: &Theme, plot: &Plot) -> Option<u16> {
     let axis = &sweep.axes[0];
     let ends = axis.values.first().zip(axis.values.last());
-    let Some((first, last)) = ends.and_then(|(a, b)| Some((number(*a)?, number(*b)?))) else { return };
+    let (first, last) = ends.and_then(|(a, b)| Some((number(*a)?, number(*b)?)))?;
     let cores = sweep.run.cores as f64;
     if !axis.counts_threads() || cores < first || cores >= last {
-        return;
+        return None;
     }
     let column = plot.column((cores - first) / (last - first));
     let buffer = frame.buffer_mut();
     for y in plot.area.y..plot.area.bottom() {
         buffer[(column, y)].set_symbol(theme.pick("┊", ":")).set_style(theme.line);
     }
-    let name = format!("{cores} cores");
-    let name = if sweep.run.cores == 1 { "1 core".to_owned() } else { name };
-    let wide = name.width() as u16;
-    let right = column + 2;
-    let x = if right + wide <= plot.area.right() { right } else { column.saturating_sub(wide + 1) };
-    if x > plot.area.x {
-        buffer.set_string(x, plot.area.y, &name, theme.label);
-    }
+    Some(column)
 }
 
 /// The values below the plot, as many as do not touch; the last one always.
@@ -204,12 +211,11 @@ fn names(frame: &mut Frame<'_>, sweep: &Sweep, theme: &Theme, plot: &Plot) {
 
 /// `● native  ▲ gil-hold  ┈ ideal`, as many as have room.
 fn legend(frame: &mut Frame<'_>, sweep: &Sweep, curves: &[Curve<'_>], theme: &Theme, row: Rect) {
-    let mut spans = vec![Span::raw(" ")];
+    let mut spans = Vec::new();
     let alone = sweep.works.len() == 1 && sweep.works[0].name == "as-set";
     for (index, work) in sweep.works.iter().enumerate().filter(|_| !alone) {
         spans.push(Span::styled(mark(index, false, theme), style(index, theme)));
-        let emulated = if sweep.emulated(index) { " (emulated)" } else { "" };
-        spans.push(Span::styled(format!(" {}{emulated}  ", work.name), theme.text));
+        spans.push(Span::styled(format!(" {}  ", work.name), theme.text));
     }
     if curves.iter().any(|curve| curve.threads) {
         spans.push(Span::styled(theme.pick("⠒⠒", ".."), theme.line));
@@ -221,17 +227,15 @@ fn legend(frame: &mut Frame<'_>, sweep: &Sweep, curves: &[Curve<'_>], theme: &Th
         spans.push(Span::styled(" more threads than cores  ", theme.label));
     }
     let unit = "img/s";
-    let mut used = 0;
-    let room = usize::from(row.width).saturating_sub(unit.len() + 2);
-    let fits: Vec<_> = spans
-        .chunks(2)
-        .flatten()
-        .take_while(|span| {
-            used += span.width();
-            used <= room
-        })
-        .cloned()
-        .collect();
+    let mut room = usize::from(row.width).saturating_sub(unit.len() + 3);
+    let mut fits = vec![Span::raw(" ")];
+    // A sign and its name go together.
+    for pair in spans.chunks(2) {
+        let wide: usize = pair.iter().map(Span::width).sum();
+        let Some(rest) = room.checked_sub(wide) else { break };
+        room = rest;
+        fits.extend_from_slice(pair);
+    }
     frame.render_widget(Line::from(fits), row);
     let at = row.right().saturating_sub(unit.len() as u16 + 1);
     frame.buffer_mut().set_string(at, row.y, unit, theme.label);

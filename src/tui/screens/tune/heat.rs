@@ -22,11 +22,7 @@ pub(super) fn render(frame: &mut Frame<'_>, app: &App, sweep: &Sweep, theme: &Th
     if area.height < 3 || area.width < left + 8 {
         return;
     }
-    let mut title = format!(
-        " {} {}",
-        theme.pick("↓", "down"),
-        down.name()
-    );
+    let mut title = format!(" {} {}", theme.pick("↓", "down"), down.name());
     title += &format!("   {} {}", theme.pick("→", "right"), across.name());
     let buffer = frame.buffer_mut();
     let (x, _) = buffer.set_stringn(area.x, area.y, &title, usize::from(area.width), theme.label);
@@ -60,7 +56,8 @@ pub(super) fn render(frame: &mut Frame<'_>, app: &App, sweep: &Sweep, theme: &Th
         if row < top || row >= top + rows || column < side || column >= side + shown {
             continue;
         }
-        let (x, y) = (area.x + left + (column - side) as u16 * wide, area.y + 2 + (row - top) as u16);
+        let (x, y) =
+            (area.x + left + (column - side) as u16 * wide, area.y + 2 + (row - top) as u16);
         let (text, look, level) = match &point.outcome {
             _ if now == Some(index) => (theme.pick("▸", ">").to_owned(), theme.notice, None),
             Outcome::Measured(measured) => {
@@ -76,7 +73,8 @@ pub(super) fn render(frame: &mut Frame<'_>, app: &App, sweep: &Sweep, theme: &Th
         buffer.set_string(x + pad as u16, y, &text, look);
         if let Some(share) = level.filter(|_| pad > 0) {
             let eighth = (share * 8.0).round().clamp(1.0, 8.0) as usize;
-            let glyph = if theme.ascii { ["_", ".", ":", "#"][(eighth - 1) / 2] } else { BELOW[eighth] };
+            let glyph =
+                if theme.ascii { ["_", ".", ":", "#"][(eighth - 1) / 2] } else { BELOW[eighth] };
             buffer.set_string(x + pad as u16 - 1, y, glyph, style(work, theme));
         }
     }

@@ -31,11 +31,11 @@ enum Column {
 const COLUMNS: [(Column, u16); 11] = [
     (Column::Rate, 9),
     (Column::Width, 7),
-    (Column::Speedup, 9),
     (Column::Efficiency, 6),
-    (Column::Share(State::Running), 6),
     (Column::Share(State::Wait(Wait::Lock)), 6),
+    (Column::Share(State::Running), 6),
     (Column::Share(State::Runnable), 6),
+    (Column::Speedup, 9),
     (Column::Cores, 7),
     (Column::Share(State::Wait(Wait::Starved)), 6),
     (Column::Share(State::Wait(Wait::Backpressured)), 6),
@@ -61,7 +61,8 @@ impl Column {
     }
 
     fn write(self, measured: &Measured, row: Option<&Row<'_>>) -> String {
-        let two = |value: Option<f64>| value.map_or_else(|| MISSING.to_owned(), |v| format!("{v:.2}"));
+        let two =
+            |value: Option<f64>| value.map_or_else(|| MISSING.to_owned(), |v| format!("{v:.2}"));
         match self {
             Self::Rate => rate(Some(measured.rate.mean)),
             Self::Width => {
@@ -159,9 +160,14 @@ pub(super) fn render(
         let sign = if index == selected { theme.pick("▌", ">") } else { " " };
         let mut spans = vec![Span::styled(sign, theme.accent)];
         if work > 0 {
-            let name = format!("{} {}", mark(point.work, sweep.beyond_cores(point), theme), sweep.works[point.work].name);
+            let name = format!(
+                "{} {}",
+                mark(point.work, sweep.beyond_cores(point), theme),
+                sweep.works[point.work].name
+            );
             let pad = usize::from(work).saturating_sub(name.width());
-            spans.push(Span::styled(format!("{name}{}", " ".repeat(pad)), style(point.work, theme)));
+            spans
+                .push(Span::styled(format!("{name}{}", " ".repeat(pad)), style(point.work, theme)));
         }
         let value_style = if index == selected { theme.accent } else { theme.text };
         for ((_, value), width) in sweep.values(point).into_iter().zip(&axes) {
@@ -175,11 +181,17 @@ pub(super) fn render(
             (Outcome::Measured(measured), _) => {
                 for (column, width) in &columns {
                     let text = column.write(measured, row);
-                    spans.push(Span::styled(right(text.trim(), *width), column.style(measured, theme)));
+                    spans.push(Span::styled(
+                        right(text.trim(), *width),
+                        column.style(measured, theme),
+                    ));
                 }
             }
             (Outcome::Gap(why), _) => {
-                spans.push(Span::styled(format!("  {}", fit(&format!("gap: {why}"), room)), theme.alarm));
+                spans.push(Span::styled(
+                    format!("  {}", fit(&format!("gap: {why}"), room)),
+                    theme.alarm,
+                ));
             }
             (Outcome::Waiting, Some(now)) => {
                 let text = match now.rate.filter(|rate| rate.slices > 0) {
