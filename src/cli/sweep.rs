@@ -1,5 +1,8 @@
 //! The arguments of `sweep`.
 
+// Writing to a String cannot fail, so that its results are dropped in here.
+use std::fmt::Write as _;
+
 use std::path::PathBuf;
 
 use clap::Args;
@@ -147,7 +150,7 @@ fn percent(text: &str) -> Result<f64, String> {
 fn work_help() -> String {
     let mut text = String::from("Named settings, a curve each:");
     for work in WORKS {
-        text += &format!("\n  {}: {} ({})", work.name, work.title, work.settings.join(", "));
+        let _ = write!(text, "\n  {}: {} ({})", work.name, work.title, work.settings.join(", "));
     }
     text
 }

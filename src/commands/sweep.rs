@@ -321,7 +321,7 @@ fn with_screen(
             value: value.to_string(),
             reason: "the sweep turns the knobs",
         }),
-        command => pipeline.command(command),
+        command @ crate::pipeline::knobs::Command::Stop => pipeline.command(command),
     };
     let mut thread = None;
     let feed = |inputs: Sender<Input>| -> std::io::Result<()> {

@@ -282,9 +282,9 @@ fn invert(matrix: [[f64; 3]; 3], free: [bool; 3]) -> Option<[[f64; 3]; 3]> {
         if free[at] {
             right[at][at] = 1.0;
         } else {
-            for other in 0..3 {
-                left[at][other] = 0.0;
-                left[other][at] = 0.0;
+            left[at] = [0.0; 3];
+            for row in &mut left {
+                row[at] = 0.0;
             }
             left[at][at] = 1.0;
         }

@@ -1,5 +1,8 @@
 //! What a curve or a map shows, in a sentence: how it scales, and what the threads waited for.
 
+// Writing to a String cannot fail, so that its results are dropped in here.
+use std::fmt::Write as _;
+
 use super::curve::{Curve, Row};
 use super::sweep::{Measured, State, Sweep};
 use crate::pipeline::Stage;
@@ -57,14 +60,14 @@ fn scaling(curve: &Curve<'_>, sweep: &Sweep) -> String {
     let fell = best.rate().zip(last.rate()).is_some_and(|(best, last)| last < 0.95 * best);
     if growth >= NOTHING && fell && peak < n {
         let most = best.speedup.unwrap_or(0.0);
-        text += &format!("; most is {most:.1} × at {peak}, beyond which it falls");
+        let _ = write!(text, "; most is {most:.1} × at {peak}, beyond which it falls");
     }
     if let Some(why) = why {
         text += if flat { ": " } else { "; " };
         text += &why;
     }
     if flat {
-        text += &format!("; {n} threads make {growth:.2} × of what {from} makes");
+        let _ = write!(text, "; {n} threads make {growth:.2} × of what {from} makes");
     }
     if let Some(dearer) = dearer(first, last).filter(|_| !flat) {
         text += "; ";
@@ -153,7 +156,7 @@ fn best(curve: &Curve<'_>, sweep: &Sweep) -> String {
     let mut text = format!("fastest at {}: {factor:.2} × of {}", best.value, worst.value);
     let limits = best.measured.map(|measured| measured.limit);
     if let Some(Limit::Stage(stage)) = limits.filter(|&limit| limit != Limit::Stage(sweep.stage)) {
-        text += &format!("; {stage} limits there");
+        let _ = write!(text, "; {stage} limits there");
     } else if limits == Some(Limit::Input) {
         text += "; the arrival rate is kept there";
     }

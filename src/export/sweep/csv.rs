@@ -1,6 +1,7 @@
 //! A sweep as CSV (RFC 4180): a row a point, empty where nothing was measured.
 
 use super::{STATES, limit, rounded, shares};
+use crate::tune::axis::Axis;
 use crate::tune::curve::{Curve, Row};
 use crate::tune::sweep::{Measured, Outcome, Point, State, Sweep};
 
@@ -42,7 +43,7 @@ const REST: [&str; 15] = [
 
 /// The sweep as CSV.
 pub fn to_string(sweep: &Sweep) -> String {
-    let knobs = sweep.axes.iter().map(|axis| axis.name());
+    let knobs = sweep.axes.iter().map(Axis::name);
     let head = std::iter::once("work").chain(knobs).chain(FIGURES).chain(STATES).chain(REST);
     let mut out = line(head.map(str::to_owned));
     let curves = Curve::all(sweep);

@@ -7,7 +7,7 @@ use super::{SCHEMA, STATES, limit, rounded, shares, state};
 use crate::pipeline::infer::EngineInfo;
 use crate::pipeline::knobs::{KnobValue, KnobValues};
 use crate::pipeline::source::InputInfo;
-use crate::profile::snapshot::Label;
+use crate::profile::snapshot::{Label, LabelWord};
 use crate::tune::curve::{Curve, Row};
 use crate::tune::fit::{Coefficient, Fit, Law};
 use crate::tune::say;
@@ -166,7 +166,7 @@ pub fn to_string(sweep: &Sweep) -> String {
         state: state(sweep.state),
         interrupted: sweep.state != State::Done,
         seconds: rounded(sweep.elapsed as f64 / 1e9),
-        labels: labels.into_iter().map(|word| word.word()).collect(),
+        labels: labels.into_iter().map(LabelWord::word).collect(),
         labelled,
         input: &sweep.run.input,
         engine: &sweep.run.engine,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use resvg::usvg::fontdb::{FaceInfo, ID, Language, Source, Stretch, Style, Weight};
 use resvg::{tiny_skia, usvg};
 
-/// JetBrains Mono, under the SIL Open Font License 1.1 (`assets/fonts/JetBrainsMono-OFL.txt`), regular and bold.
+/// `JetBrains Mono`, under the SIL Open Font License 1.1 (`assets/fonts/JetBrainsMono-OFL.txt`), regular and bold.
 const FONTS: [(Weight, &[u8]); 2] = [
     (Weight::NORMAL, include_bytes!("../../../assets/fonts/JetBrainsMono-Regular.ttf")),
     (Weight::BOLD, include_bytes!("../../../assets/fonts/JetBrainsMono-Bold.ttf")),

@@ -17,6 +17,7 @@ mod shares;
 
 use super::picture::{Picture, Type, cut, folded, width};
 use super::{bound, unbound};
+use crate::tune::axis::Axis;
 use crate::tune::curve::Curve;
 use crate::tune::fit::{Fit, Law};
 use crate::tune::say;
@@ -48,7 +49,7 @@ const fn color(work: usize) -> &'static str {
 /// The sweep as SVG.
 pub fn to_string(sweep: &Sweep) -> String {
     let mut picture = Picture::default();
-    let names: Vec<_> = sweep.axes.iter().map(|axis| axis.name()).collect();
+    let names: Vec<_> = sweep.axes.iter().map(Axis::name).collect();
     let title = format!("Throughput by {}", names.join(" and "));
     let top = head(&mut picture, sweep, &title);
     let curves = Curve::all(sweep);

@@ -1,5 +1,8 @@
 //! A sweep as text, 80 columns wide: what ran, a table a work, what it shows.
 
+// Writing to a String cannot fail, so that its results are dropped in here.
+use std::fmt::Write as _;
+
 use super::{STATES, bound, shares, unbound};
 use crate::export::text::format::{clipped, count, ms, rate, shown, wrapped};
 use crate::export::text::{Style, WIDTH};
@@ -146,10 +149,11 @@ fn line(curve: &Curve<'_>, row: &Row<'_>, first: usize) -> String {
         width.unwrap_or_else(|| NONE.to_owned())
     );
     if curve.threads {
-        text += &format!("{:>9}{:>6}", number(row.speedup, 2), percent(row.efficiency));
+        let _ = write!(text, "{:>9}{:>6}", number(row.speedup, 2), percent(row.efficiency));
     }
     let shares = measured.shares.as_ref().map(shares);
-    text += &format!(
+    let _ = write!(
+        text,
         "{:>7}{:>8}{:>5}  ",
         number(measured.cores, 2),
         ms(measured.cpu_ms),
@@ -162,7 +166,7 @@ fn line(curve: &Curve<'_>, row: &Row<'_>, first: usize) -> String {
     if let Some((name, share)) = wait {
         let lock = measured.lock.as_ref().filter(|_| name == "lock");
         let name = lock.map_or(name, |lock| lock.name.as_str());
-        text += &format!("{name} {:.0}%", share * 100.0);
+        let _ = write!(text, "{name} {:.0}%", share * 100.0);
     }
     clipped(&text, WIDTH)
 }
@@ -177,16 +181,20 @@ fn fitted(law: Law, fit: &Result<Fit, String>) -> String {
     let (lambda, sigma) = (fit.lambda.written(), fit.sigma.written());
     let mut text = format!("{name}: λ = {lambda} img/s, σ = {sigma}");
     if law == Law::Usl {
-        text += &format!(", κ = {}", fit.kappa.written());
+        let _ = write!(text, ", κ = {}", fit.kappa.written());
     }
-    text += &format!("; off by {:.1} %", fit.residual * 100.0);
+    let _ = write!(text, "; off by {:.1} %", fit.residual * 100.0);
     match (law, fit.most(), fit.peak()) {
-        (Law::Amdahl, Some(most), _) => text += &format!("; at most {most:.1} ×"),
-        (Law::Usl, _, Some(peak)) => text += &format!("; peak at {peak:.0} threads"),
+        (Law::Amdahl, Some(most), _) => {
+            let _ = write!(text, "; at most {most:.1} ×");
+        }
+        (Law::Usl, _, Some(peak)) => {
+            let _ = write!(text, "; peak at {peak:.0} threads");
+        }
         _ => {}
     }
     if let Some(note) = &fit.note {
-        text += &format!("; {note}");
+        let _ = write!(text, "; {note}");
     }
     text
 }
@@ -215,8 +223,12 @@ fn map(lines: &mut Vec<String>, sweep: &Sweep, work: usize) {
     let names = down.values.iter().map(ToString::to_string).chain([down.name().to_owned()]);
     let first = names.map(|name| name.chars().count()).max().unwrap_or(0);
     lines.push(format!("img/s   down: {}, to the right: {}", down.name(), across.name()));
-    let written =
-        |cells: &[String]| cells.iter().map(|c| format!("{c:>width$}")).collect::<String>();
+    let written = |cells: &[String]| {
+        cells.iter().fold(String::new(), |mut line, cell| {
+            let _ = write!(line, "{cell:>width$}");
+            line
+        })
+    };
     lines.push(format!("{:>first$}{}", down.name(), written(&heads)));
     for (value, cells) in down.values.iter().zip(&cells) {
         lines.push(format!("{:>first$}{}", value.to_string(), written(cells)));

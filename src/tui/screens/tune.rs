@@ -26,6 +26,7 @@ use crate::tui::format::{clauses, clock, fit, rate};
 use crate::tui::layout::{Layout, Size};
 use crate::tui::theme::{State as Look, Theme};
 use crate::tui::widgets::{bar, panel, stack};
+use crate::tune::axis::Axis;
 use crate::tune::curve::Curve;
 use crate::tune::say;
 use crate::tune::sweep::{State, Sweep};
@@ -74,7 +75,7 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout) 
         return;
     };
     let curves = Curve::all(sweep);
-    let names: Vec<_> = sweep.axes.iter().map(|axis| axis.name()).collect();
+    let names: Vec<_> = sweep.axes.iter().map(Axis::name).collect();
     let title = format!("throughput by {}", names.join(" and "));
     let right = vec![Span::styled(progress(sweep), theme.label)];
     let inner = panel::panel(frame, theme, layout.size, layout.tune.chart, &title, right);

@@ -23,13 +23,14 @@ struct Plot {
 }
 
 impl Plot {
-    fn x(self, place: f64) -> f64 {
-        LEFT + INSET + place * (RIGHT - LEFT - 2.0 * INSET)
-    }
-
     fn y(self, value: f64) -> f64 {
         self.bottom - value / self.most * (self.bottom - self.top)
     }
+}
+
+/// Where a place from 0 to 1 lies.
+fn across(place: f64) -> f64 {
+    LEFT + INSET + place * (RIGHT - LEFT - 2.0 * INSET)
 }
 
 /// A number on an axis: `1 250`, `0.5`.
@@ -115,7 +116,7 @@ fn names(picture: &mut Picture, sweep: &Sweep, plot: Plot) {
     let axis = &sweep.axes[0];
     let mut free = f64::MIN;
     let last = axis.values.len() - 1;
-    let place = |index: usize| (plot.x(axis.place(index)), axis.values[index].to_string());
+    let place = |index: usize| (across(axis.place(index)), axis.values[index].to_string());
     let (last_x, last_name) = place(last);
     for index in 0..=last {
         let (x, name) = place(index);
@@ -144,7 +145,7 @@ fn beyond(picture: &mut Picture, sweep: &Sweep, plot: Plot) {
     if cores < first || last <= first {
         return;
     }
-    let x = plot.x((cores - first) / (last - first));
+    let x = across((cores - first) / (last - first));
     let name = format!("{} core{}", sweep.run.cores, if sweep.run.cores == 1 { "" } else { "s" });
     let small = Type::new(11.0, QUIET);
     let y = plot.top - 7.0;
@@ -174,7 +175,7 @@ fn line_of_ideal(picture: &mut Picture, sweep: &Sweep, curve: &Curve<'_>, plot: 
     let points: Vec<(f64, f64)> = curve
         .rows
         .iter()
-        .filter_map(|row| Some((plot.x(axis.place(row.point.at[0])), plot.y(row.ideal?))))
+        .filter_map(|row| Some((across(axis.place(row.point.at[0])), plot.y(row.ideal?))))
         .collect();
     let stroke = Stroke::new(QUIET, 1.3).dashed("7 5");
     picture.raw("<g clip-path=\"url(#plot)\">");
@@ -194,7 +195,7 @@ fn line_of_ideal(picture: &mut Picture, sweep: &Sweep, curve: &Curve<'_>, plot: 
 fn course(picture: &mut Picture, sweep: &Sweep, curve: &Curve<'_>, plot: Plot) {
     let axis = &sweep.axes[0];
     let stroke = Stroke::new(color(curve.work), 2.0);
-    let at = |row: &Row<'_>| plot.x(axis.place(row.point.at[0]));
+    let at = |row: &Row<'_>| across(axis.place(row.point.at[0]));
     if axis.is_number() {
         for piece in curve.rows.split(|row| row.measured.is_none()) {
             let points: Vec<_> =

@@ -68,7 +68,7 @@ pub(super) fn render(
         series.push((ideal, theme.line, "."));
     }
     for curve in curves.iter().filter(|_| sweep.axes[0].is_number()) {
-        let course = line(sweep, curve, &plot, |row| row.rate());
+        let course = line(sweep, curve, &plot, |row| Some(row.measured?.rate.mean));
         series.push((course, style(curve.work, theme), "-"));
     }
     let borrowed: Vec<_> =

@@ -1,5 +1,8 @@
 //! Two knobs: a map of the selected point's work, the first knob downwards, the second to the right.
 
+// Writing to a String cannot fail, so that its results are dropped in here.
+use std::fmt::Write as _;
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
@@ -23,7 +26,7 @@ pub(super) fn render(frame: &mut Frame<'_>, app: &App, sweep: &Sweep, theme: &Th
         return;
     }
     let mut title = format!(" {} {}", theme.pick("↓", "down"), down.name());
-    title += &format!("   {} {}", theme.pick("→", "right"), across.name());
+    let _ = write!(title, "   {} {}", theme.pick("→", "right"), across.name());
     let buffer = frame.buffer_mut();
     let (x, _) = buffer.set_stringn(area.x, area.y, &title, usize::from(area.width), theme.label);
     if sweep.works.len() > 1 {
