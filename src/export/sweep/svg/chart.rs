@@ -55,7 +55,7 @@ pub(super) fn draw(
     let ends = rows().filter_map(|row| row.measured);
     let highest =
         ends.map(|m| m.rate.ends().map_or(m.rate.mean, |ends| ends.1)).fold(0.0, f64::max);
-    let ideal = best(curves);
+    let ideal = measure(curves);
     let end = ideal.and_then(|curve| curve.rows.iter().filter_map(|row| row.ideal).next_back());
     // The ideal may leave the plot, so that what was measured fills it.
     let wanted = end.map_or(highest, |end| highest.max(end.min(highest * 1.3)));
@@ -104,11 +104,9 @@ pub(super) fn draw(
     plot.bottom + 46.0
 }
 
-/// The curve that reaches highest: the ideal line is its.
-fn best<'a, 'b>(curves: &'b [Curve<'a>]) -> Option<&'b Curve<'a>> {
-    let top = |curve: &Curve<'_>| curve.best().and_then(Row::rate).unwrap_or(0.0);
-    let with = curves.iter().filter(|curve| curve.unit.is_some());
-    with.max_by(|a, b| top(a).total_cmp(&top(b)))
+/// The first curve that has a speed-up: the ideal line is its.
+fn measure<'a, 'b>(curves: &'b [Curve<'a>]) -> Option<&'b Curve<'a>> {
+    curves.iter().find(|curve| curve.unit.is_some())
 }
 
 /// The values below the axis, as many as do not touch.
@@ -181,13 +179,15 @@ fn line_of_ideal(picture: &mut Picture, sweep: &Sweep, curve: &Curve<'_>, plot: 
     picture.raw("<g clip-path=\"url(#plot)\">");
     picture.polyline(&points, stroke);
     picture.raw("</g>");
+    let of = &sweep.works[curve.work].name;
+    let name = if sweep.works.len() > 1 { format!("ideal of {of}") } else { "ideal".to_owned() };
     // Its name stands beside the last place at which the line is inside.
     let inside = points.windows(2).rev().find(|pair| pair[0].1 > plot.top + 24.0);
     if let Some(&[from, to]) = inside.and_then(|pair| pair.first_chunk::<2>()) {
         let whole = to.1 >= plot.top + 16.0;
         let share = if whole { 1.0 } else { (from.1 - plot.top - 16.0) / (from.1 - to.1) };
         let (x, y) = (from.0 + share * (to.0 - from.0), from.1 + share * (to.1 - from.1));
-        picture.text(x - 10.0, y - 2.0, Type::new(11.0, QUIET).end(), "ideal");
+        picture.text(x - 10.0, y - 2.0, Type::new(11.0, QUIET).end(), &name);
     }
 }
 

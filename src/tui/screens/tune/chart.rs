@@ -63,7 +63,7 @@ pub(super) fn render(
     chart::axis(frame, with_axis, plot.most, short_rate, theme);
     let end = cores(frame, sweep, theme, &plot);
     let mut series: Vec<(Vec<Option<f64>>, Style, &'static str)> = Vec::new();
-    if let Some(curve) = highest(curves) {
+    if let Some(curve) = measure(curves) {
         let ideal = line(sweep, curve, &plot, |row| row.ideal);
         series.push((ideal, theme.line, "."));
     }
@@ -98,15 +98,13 @@ fn most(sweep: &Sweep, curves: &[Curve<'_>]) -> f64 {
     let now = sweep.now.as_ref().and_then(|now| now.rate).map_or(0.0, |rate| rate.mean);
     let highest_measured = ends.fold(now, f64::max);
     let ideal =
-        highest(curves).and_then(|curve| curve.rows.iter().filter_map(|row| row.ideal).next_back());
+        measure(curves).and_then(|curve| curve.rows.iter().filter_map(|row| row.ideal).next_back());
     ideal.map_or(highest_measured, |ideal| highest_measured.max(ideal.min(highest_measured * 1.3)))
 }
 
-/// The curve that reaches highest: the ideal line is its.
-fn highest<'a, 'b>(curves: &'b [Curve<'a>]) -> Option<&'b Curve<'a>> {
-    let top = |curve: &Curve<'_>| curve.best().and_then(Row::rate).unwrap_or(0.0);
-    let with = curves.iter().filter(|curve| curve.unit.is_some());
-    with.max_by(|a, b| top(a).total_cmp(&top(b)))
+/// The first curve that has a speed-up: the ideal line is its.
+fn measure<'a, 'b>(curves: &'b [Curve<'a>]) -> Option<&'b Curve<'a>> {
+    curves.iter().find(|curve| curve.unit.is_some())
 }
 
 /// Values at each half column, on straight lines between neighbours; outside of the plot there is none.
