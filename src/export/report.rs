@@ -54,6 +54,8 @@ pub struct Report {
     pub read_mb_s: Option<f64>,
     /// What limits the throughput.
     pub limit: Limit,
+    /// The lock that holds the limiting stage's threads up, where one does.
+    pub limit_lock: Option<String>,
     /// Images in and out, over the whole run.
     pub items: ItemsReport,
     /// Latency of predicted images.
@@ -266,6 +268,14 @@ pub struct LockReport {
     pub wait_ms: Quantiles,
     /// The longest wait of the whole run.
     pub wait_max_ms: f64,
+    /// `emulated`, where it is a lock that only behaves like the real one.
+    pub label: Option<&'static str>,
+    /// How often it passed to another thread than its last holder; an emulated GIL's only, as the next two.
+    pub switches: Option<u64>,
+    /// How often a holder dropped it because it was asked to, and another thread took it.
+    pub forced_switches: Option<u64>,
+    /// How often a waiter asked for it after a switch interval without a switch.
+    pub drop_requests: Option<u64>,
 }
 
 /// What came of the images that entered in one knob epoch, between warm-up and stop.

@@ -14,7 +14,7 @@ use crate::probe::histogram::Histogram;
 use crate::profile::snapshot::{
     DeviceSample, DeviceTimes, FailedItem, Gauge, GpuSample, GpuWatch, Group, HostSample, Items,
     KnobChange, Label, LabelWord, LaneSample, LockSample, Metric, OwnSample, Phase, QueueSample,
-    RunInfo, Segment, Snapshot, StageSample, ThreadSample, Wait,
+    RunInfo, Segment, Snapshot, StageSample, Switching, ThreadSample, Wait,
 };
 
 const MS: Nanos = 1_000_000;
@@ -132,7 +132,7 @@ fn snapshot(at: Nanos) -> Snapshot {
         queues: queues(at),
         threads: threads(at, images),
         lanes: vec![lane(at, images)],
-        locks: vec![lock(at)],
+        locks: vec![lock(at), gil(at)],
         gpu_watch: GpuWatch::On { driver: None, cuda: None, recorded: false },
         gpus: vec![gpu(at), older_gpu(at)],
         device: Some(device(at)),
@@ -300,5 +300,18 @@ fn lock(at: Nanos) -> LockSample {
         hold_exact: false,
         holder: None,
         waiters: 0,
+        switching: None,
+    }
+}
+
+fn gil(at: Nanos) -> LockSample {
+    let switching =
+        Switching { switches: at / MS / 5, forced: at / MS / 6, requests: at / MS / 6 + 3 };
+    LockSample {
+        name: "gil".into(),
+        hold: Some(at / 2),
+        hold_exact: true,
+        switching: Some(switching),
+        ..lock(at)
     }
 }

@@ -56,8 +56,8 @@ impl Text {
     fn line(&mut self, line: impl AsRef<str>) {
         let line = line.as_ref();
         if self.style.ascii {
-            self.out +=
-                &line.replace('—', "-").replace('→', "->").replace('·', "|").replace('°', "");
+            let line = line.replace('—', "-").replace('→', "->").replace('·', "|");
+            self.out += &line.replace('°', "").replace('µ', "u");
         } else {
             self.out += line;
         }
@@ -138,6 +138,12 @@ impl Text {
                     let link = if before.is_some() { ", `" } else { ": `" };
                     let had = if before.is_some() { "" } else { "had work ready for " };
                     let _ = write!(why, "{link}{after}` after it {had}{}", ready(after).trim());
+                }
+                if let Some(name) = &report.limit_lock {
+                    let lock = report.locks.iter().find(|lock| lock.name == *name);
+                    let label = lock.and_then(|lock| lock.label);
+                    let label = label.map_or_else(String::new, |label| format!(" ({label})"));
+                    let _ = write!(why, "; its threads wait for the lock `{name}`{label}");
                 }
                 why
             }
@@ -293,10 +299,14 @@ impl Text {
             "", "acquisitions", "contended", "waited s", "held s"
         ));
         for lock in taken {
+            let name = match lock.label {
+                Some(label) => format!("{} ({label})", lock.name),
+                None => lock.name.clone(),
+            };
             let held = lock.hold_s.map_or_else(|| "—".to_owned(), |held| format!("{held:.3}"));
             self.line(format!(
                 "{:<20}{:>14}{:>11}{:>12.3}{held:>12}",
-                clipped(&lock.name, 20),
+                clipped(&name, 20),
                 count(lock.acquisitions),
                 percent(lock.contended),
                 lock.wait_s

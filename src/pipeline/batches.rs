@@ -170,6 +170,22 @@ impl Batches {
     /// # Errors
     /// Once the queue is closed, or where there is no memory for another batch.
     pub fn reserve(&self) -> Result<Reservation<'_>, NoSlot> {
+        loop {
+            if let Some(reservation) = self.find_slot(true)? {
+                return Ok(reservation);
+            }
+        }
+    }
+
+    /// Reserves a slot, if there is one now or room for another batch.
+    ///
+    /// # Errors
+    /// As [`Self::reserve`].
+    pub fn try_reserve(&self) -> Result<Option<Reservation<'_>>, NoSlot> {
+        self.find_slot(false)
+    }
+
+    fn find_slot(&self, wait: bool) -> Result<Option<Reservation<'_>>, NoSlot> {
         let mut inner = self.inner.lock();
         loop {
             if inner.closed {
@@ -177,7 +193,7 @@ impl Batches {
             }
             if let Some((batch, slot)) = inner.take_slot() {
                 inner.note();
-                return Ok(Reservation { batches: self, batch, slot: Some(slot) });
+                return Ok(Some(Reservation { batches: self, batch, slot: Some(slot) }));
             }
             if inner.has_room_for_a_batch() {
                 // Counted before it is there: nobody else takes its place meanwhile.
@@ -197,6 +213,9 @@ impl Batches {
                 // Others who waited for a slot find one in it; one is the caller's.
                 self.room.notify(size - 1);
                 continue;
+            }
+            if !wait {
+                return Ok(None);
             }
             inner = self.room.wait(inner, Wait::Backpressured);
         }

@@ -8,6 +8,7 @@ use tokio::runtime::Runtime;
 
 use super::infer::Engine;
 use super::knobs::{Command, KnobChange, KnobError, KnobId, KnobValue, KnobValues};
+use super::preprocess::counted;
 use super::shared::{Limits, Shared};
 use super::source::Source;
 use super::stages;
@@ -130,6 +131,7 @@ impl Pipeline {
             created.map_err(|error| StartError::Output { path, error })
         });
         let output = output.transpose()?;
+        calibrate_for(&parts.knobs);
         let start = clock::now();
         let shared = Arc::new(Shared::new(
             parts.source,
@@ -203,6 +205,7 @@ impl Pipeline {
         if before == value {
             return Ok(());
         }
+        calibrate_for(&wanted);
         let now = clock::now();
         let epoch = shared.knobs.set(id, value);
         shared.ledger.begin_segment(epoch, now, &shared.knobs.values());
@@ -235,6 +238,7 @@ impl Pipeline {
                 shared.preprocess_gate.set_limit(count());
                 shared.loaded.wake_all();
             }
+            KnobId::PreprocessGilInterval => shared.gil.set_interval(shared.knobs.millis(id)),
             KnobId::InferBatch => shared.batches.set_size(count()),
             KnobId::InferThreads => {
                 shared.infer_gate.set_limit(count());
@@ -251,7 +255,6 @@ impl Pipeline {
             | KnobId::PreprocessScaledDecode
             | KnobId::PreprocessLock
             | KnobId::PreprocessGil
-            | KnobId::PreprocessGilInterval
             | KnobId::PreprocessGilHold
             | KnobId::PreprocessWork
             | KnobId::PreprocessLoopRate => {}
@@ -363,6 +366,14 @@ fn refuse_too_much(knobs: &KnobValues, picture: usize, limit: u64) -> Result<(),
         reason: "the batches would want more memory than there is: set a smaller infer.batch, queue.batches \
                  or infer.threads",
     })
+}
+
+/// Measures how fast loops are counted before a worker needs to know.
+fn calibrate_for(knobs: &KnobValues) {
+    let is = |id, word: &str| knobs.get(id).to_string() == word;
+    if is(KnobId::PreprocessGil, "release") || is(KnobId::PreprocessWork, "loop") {
+        counted::calibrate();
+    }
 }
 
 fn refuse_batches(value: KnobValue) -> Result<(), KnobError> {

@@ -18,6 +18,8 @@ pub struct Item {
     pub epoch: u32,
     /// From when its latency counts: the start of the read, or the intended arrival.
     pub origin: Nanos,
+    /// Its work was the counted loop in place of its pixels: nothing is predicted of it.
+    pub looped: bool,
     /// When it was where.
     pub times: Times,
 }

@@ -276,6 +276,16 @@ impl KnobId {
         })
     }
 
+    /// The knob that must have one of some words for this one to matter at all, with these.
+    pub const fn needs(self) -> Option<(Self, &'static [&'static str])> {
+        match self {
+            Self::PreprocessGilInterval => Some((Self::PreprocessGil, &["release", "hold"])),
+            Self::PreprocessGilHold => Some((Self::PreprocessGil, &["release"])),
+            Self::PreprocessLoopRate => Some((Self::PreprocessWork, &["loop"])),
+            _ => None,
+        }
+    }
+
     /// All knobs in their order.
     pub fn all() -> impl Iterator<Item = Self> {
         KNOBS.iter().map(|spec| spec.id)

@@ -9,9 +9,14 @@
 //! crop is that of the upright one. What goes into the slot has the form that the engine wants
 //! ([`InputSpec::format`]).
 //!
+//! Decoders and resizers of our own stop between groups of rows at a [`checkpoint`](crate::probe::lock::gil::checkpoint),
+//! where a worker that stands for a Python thread may have to drop the emulated GIL; on all other threads that is one
+//! look at a flag. Libraries' decoders can't be interrupted, as native calls that keep the GIL can't in CPython.
+//!
 //! Colours: grey becomes three equal channels; CMYK JPEGs are taken as Adobe writes them (inverted),
 //! as Pillow does; alpha is dropped and 16 bits are rounded to 8; colour profiles are not applied.
 
+pub mod counted;
 mod guard;
 mod jpeg;
 mod normalise;

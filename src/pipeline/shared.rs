@@ -17,7 +17,7 @@ use super::source::Source;
 use crate::probe::clock::{self, Nanos};
 use crate::probe::gate::Gate;
 use crate::probe::histogram::{Histogram, Recorder};
-use crate::probe::lock::Mutex;
+use crate::probe::lock::{Gil, Mutex};
 use crate::probe::queue::Queue;
 use crate::probe::registry::Registry;
 
@@ -47,6 +47,8 @@ pub(super) struct Shared {
     pub(super) infer_gate: Gate,
     /// Scratch buffers that all preprocess workers share where `preprocess.lock` is `pool`.
     pub(super) pool: Mutex<Preprocessor>,
+    /// What the preprocess workers take where they stand for Python threads.
+    pub(super) gil: Arc<Gil>,
     pub(super) buffers: Buffers,
     pub(super) cache: ByteCache,
     pub(super) arrivals: Mutex<Arrivals>,
@@ -162,6 +164,7 @@ impl Shared {
                 "preprocess.pool",
                 Preprocessor::new(engine.input(), limits.max_pixels),
             ),
+            gil: Arc::new(Gil::new(registry, live.millis(KnobId::PreprocessGilInterval))),
             buffers: Buffers::new(registry),
             cache: ByteCache::new(source.len(), limits.cache_bytes),
             arrivals: Mutex::new(registry, "arrivals", arrivals),
@@ -194,6 +197,7 @@ impl Shared {
                 input: (index % self.source.len() as u64) as usize,
                 epoch: self.knobs.epoch(),
                 origin: intended.unwrap_or(now),
+                looped: false,
                 times: Times { read: now, ..Times::default() },
             }
         });
@@ -223,7 +227,7 @@ impl Shared {
         for (index, item) in (first..).zip(items) {
             let times =
                 Times { read: now, loaded: now, taken: now, filled: now, ..Times::default() };
-            *item = Item { index, input: item.input, epoch, origin: now, times };
+            *item = Item { index, epoch, origin: now, times, ..*item };
         }
     }
 

@@ -49,6 +49,9 @@ pub struct LockStats {
     lengths: Recorder,
     hold_sampled: AtomicU64,
     hold_samples: AtomicU64,
+    /// Where each hold is timed: since when it is held, or 0; and the most time held that a reader was told.
+    held_since: AtomicU64,
+    hold_told: AtomicU64,
     /// The kernel id of the holder, or 0.
     holder: AtomicI32,
 }
@@ -98,7 +101,7 @@ pub struct LockReading {
     pub wait_max: Nanos,
     /// Waits that are over by length.
     pub waits: Histogram,
-    /// Time held; `None` before the first hold that was timed.
+    /// Time held, a hold that is not over included where each is timed; `None` before the first that was timed.
     pub hold: Option<Nanos>,
     /// Whether each hold was timed; otherwise one in 32 was, and `hold` is an estimate.
     pub hold_exact: bool,
@@ -123,6 +126,8 @@ impl LockStats {
             lengths: Recorder::default(),
             hold_sampled: AtomicU64::new(0),
             hold_samples: AtomicU64::new(0),
+            held_since: AtomicU64::new(0),
+            hold_told: AtomicU64::new(0),
             holder: AtomicI32::new(0),
         }
     }
@@ -135,11 +140,7 @@ impl LockStats {
     /// A copy of the counters.
     pub fn read(&self) -> LockReading {
         let acquisitions = self.acquisitions.load(Ordering::Relaxed);
-        let samples = self.hold_samples.load(Ordering::Relaxed);
-        let sampled = self.hold_sampled.load(Ordering::Relaxed);
-        let hold = (samples > 0).then(|| {
-            (u128::from(sampled) * u128::from(acquisitions) / u128::from(samples)) as Nanos
-        });
+        let hold = self.hold(acquisitions);
         let holder = self.holder.load(Ordering::Relaxed);
         let waits = self.waits.read(clock::now);
         LockReading {
@@ -161,11 +162,32 @@ impl LockStats {
         }
     }
 
+    fn hold(&self, acquisitions: u64) -> Option<Nanos> {
+        let samples = self.hold_samples.load(Ordering::Relaxed);
+        let sampled = self.hold_sampled.load(Ordering::Acquire);
+        if self.exact {
+            // Whoever keeps a lock for long is not to look as if it were free. A hold that ends right now is
+            // in neither part: it is told next time.
+            let since = self.held_since.load(Ordering::Relaxed);
+            let open = if since > 0 { clock::now().saturating_sub(since) } else { 0 };
+            let told = sampled + open;
+            return (acquisitions > 0)
+                .then(|| self.hold_told.fetch_max(told, Ordering::Relaxed).max(told));
+        }
+        (samples > 0).then(|| {
+            (u128::from(sampled) * u128::from(acquisitions) / u128::from(samples)) as Nanos
+        })
+    }
+
     #[inline]
     fn released(&self, held_since: Option<Nanos>) {
         if let Some(since) = held_since {
             let held = clock::now().saturating_sub(since);
-            self.hold_sampled.fetch_add(held, Ordering::Relaxed);
+            if self.exact {
+                self.held_since.store(0, Ordering::Relaxed);
+            }
+            // Whoever sees it added sees that the hold is over.
+            self.hold_sampled.fetch_add(held, Ordering::Release);
             self.hold_samples.fetch_add(1, Ordering::Relaxed);
         }
         self.holder.store(0, Ordering::Relaxed);
@@ -194,7 +216,12 @@ impl Account {
         let count = stats.acquisitions.load(Ordering::Relaxed) + 1;
         stats.acquisitions.store(count, Ordering::Relaxed);
         stats.holder.store(kernel_id(), Ordering::Relaxed);
-        (stats.exact || count.is_multiple_of(HOLD_SAMPLE)).then(clock::now)
+        if stats.exact {
+            let now = clock::now().max(1);
+            stats.held_since.store(now, Ordering::Relaxed);
+            return Some(now);
+        }
+        count.is_multiple_of(HOLD_SAMPLE).then(clock::now)
     }
 
     /// Books an acquisition by one of several holders.

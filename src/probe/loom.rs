@@ -185,18 +185,20 @@ fn loom_a_mutex_lets_one_in_at_a_time() {
     });
 }
 
-/// Threads that take it, look, work alone, and drop it; the intervals of waiters end so many times.
+/// Threads that take it, look, work alone, and drop it, twice; the intervals of waiters end so many times.
 fn with_the_gil(threads: usize, intervals: usize, preemptions: usize) {
     bounded(preemptions, move || {
         let gil = Gil::model(intervals);
         let inside = Arc::new(AtomicBool::new(false));
         let work = move |gil: &std::sync::Arc<Gil<_>>, inside: &AtomicBool| {
             let seat = Seat::at(gil);
-            seat.take();
-            seat.checkpoint();
-            assert!(!inside.swap(true, Ordering::SeqCst), "two at a time");
-            inside.store(false, Ordering::SeqCst);
-            seat.give();
+            for _ in 0..2 {
+                seat.take();
+                seat.checkpoint();
+                assert!(!inside.swap(true, Ordering::SeqCst), "two at a time");
+                inside.store(false, Ordering::SeqCst);
+                seat.give();
+            }
         };
         let others: Vec<_> = (1..threads)
             .map(|_| {
@@ -213,8 +215,8 @@ fn with_the_gil(threads: usize, intervals: usize, preemptions: usize) {
 
 #[test]
 fn loom_the_gil_goes_round_whether_or_not_it_is_asked_for() {
-    with_the_gil(2, 0, 3);
-    with_the_gil(2, 1, 3);
-    with_the_gil(2, 2, 2);
+    with_the_gil(2, 0, 5);
+    with_the_gil(2, 3, 5);
     with_the_gil(3, 1, 2);
+    with_the_gil(3, 2, 2);
 }

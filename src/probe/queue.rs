@@ -70,22 +70,33 @@ impl<T> Queue<T> {
                 }
                 return Popped::Dismissed;
             }
-            if let Some(item) = inner.items.pop_front() {
-                inner.track.popped += 1;
-                inner.note();
-                let room = inner.has_room();
-                drop(inner);
-                if room {
-                    self.room.notify_one();
-                    self.room_async.notify_one();
-                }
-                return Popped::Item(item);
-            }
+            inner = match self.take_first(inner) {
+                Ok(item) => return Popped::Item(item),
+                Err(inner) => inner,
+            };
             if inner.closed {
                 return Popped::Closed;
             }
             inner = self.ready.wait(inner, Wait::Starved);
         }
+    }
+
+    /// Takes the oldest item, if there is one now.
+    pub fn try_pop(&self) -> Option<T> {
+        self.take_first(self.inner.lock()).ok()
+    }
+
+    fn take_first<'a>(&self, mut inner: Guard<'a, Inner<T>>) -> Result<T, Guard<'a, Inner<T>>> {
+        let Some(item) = inner.items.pop_front() else { return Err(inner) };
+        inner.track.popped += 1;
+        inner.note();
+        let room = inner.has_room();
+        drop(inner);
+        if room {
+            self.room.notify_one();
+            self.room_async.notify_one();
+        }
+        Ok(item)
     }
 
     /// Hands an item over, waiting for room.

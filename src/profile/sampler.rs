@@ -18,7 +18,7 @@ use super::snapshot::{
     OwnSample, Phase, QueueSample, RunInfo, Snapshot, StageSample, ThreadSample,
 };
 use crate::pipeline::control::Pipeline;
-use crate::pipeline::knobs::{KnobId, KnobValue};
+use crate::pipeline::knobs::{KnobId, KnobValue, KnobValues};
 use crate::pipeline::ledger::Failures;
 use crate::probe::clock::{self, Nanos};
 use crate::probe::gpu::Gpus;
@@ -77,7 +77,7 @@ impl Assembler {
             at: now.saturating_sub(pipeline.started()),
             phase: phase(&pipeline, predicted + failed),
             epoch,
-            labels: labels(&self.run, knobs.get(KnobId::LoadDelay), &gpu_watch),
+            labels: labels(&self.run, &knobs, &gpu_watch),
             knobs,
             applying: pipeline.applying().into_iter().map(str::to_owned).collect(),
             changes: Arc::new(pipeline.changes()),
@@ -137,7 +137,7 @@ fn phase(pipeline: &Pipeline, out: u64) -> Phase {
     }
 }
 
-fn labels(run: &RunInfo, delay: KnobValue, gpus: &GpuWatch) -> Vec<Label> {
+fn labels(run: &RunInfo, knobs: &KnobValues, gpus: &GpuWatch) -> Vec<Label> {
     let label = |word, what: &str| Label { word, what: what.to_owned() };
     let mut labels = Vec::new();
     if run.input.kind == "synthetic" {
@@ -146,8 +146,18 @@ fn labels(run: &RunInfo, delay: KnobValue, gpus: &GpuWatch) -> Vec<Label> {
     if run.engine.kind == "emulated" {
         labels.push(label(LabelWord::Emulated, "engine"));
     }
-    if delay != KnobValue::Millis(0.0) {
+    if knobs.get(KnobId::LoadDelay) != KnobValue::Millis(0.0) {
         labels.push(label(LabelWord::Emulated, KnobId::LoadDelay.spec().name));
+    }
+    // Of both, the first word is the plain thing itself.
+    let is_not_plain = |id| !matches!(knobs.get(id), KnobValue::Choice(0, _));
+    for (id, word) in [
+        (KnobId::PreprocessGil, LabelWord::Emulated),
+        (KnobId::PreprocessWork, LabelWord::Synthetic),
+    ] {
+        if is_not_plain(id) {
+            labels.push(label(word, id.spec().name));
+        }
     }
     if matches!(gpus, GpuWatch::On { recorded: true, .. }) {
         labels.push(label(LabelWord::Recorded, "gpus"));
@@ -222,6 +232,7 @@ fn locks(pipeline: &Pipeline, threads: &[ThreadSample]) -> Vec<LockSample> {
             hold_exact: reading.hold_exact,
             holder: reading.holder.and_then(|tid| names.get(&tid)).map(|name| (*name).to_owned()),
             waiters: reading.waiters,
+            switching: reading.switching,
         }
     };
     locks.iter().map(sample).collect()

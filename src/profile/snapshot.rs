@@ -18,6 +18,7 @@ pub use crate::pipeline::knobs::KnobChange;
 pub use crate::pipeline::ledger::{FailedItem, Segment};
 pub use crate::pipeline::source::InputInfo;
 pub use crate::probe::gpu::{Gauge, GpuSample, GpuWatch, Metric, Throttle};
+pub use crate::probe::lock::Switching;
 pub use crate::probe::state::{Wait, Waits};
 
 /// Everything that was measured up to one moment of a run.
@@ -291,6 +292,19 @@ pub struct LockSample {
     pub holder: Option<String>,
     /// How many wait now.
     pub waiters: u32,
+    /// How it went from thread to thread; `None` but for an emulated GIL.
+    #[serde(default)]
+    pub switching: Option<Switching>,
+}
+
+impl LockSample {
+    /// Its name, with the word that it carries where it is emulated.
+    pub fn title(&self) -> String {
+        match self.switching {
+            Some(_) => format!("{} ({})", self.name, LabelWord::Emulated.word()),
+            None => self.name.clone(),
+        }
+    }
 }
 
 /// The engine's own account of its device.

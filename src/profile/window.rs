@@ -84,6 +84,19 @@ pub struct LockUse {
     pub hold_mean: Option<f64>,
     /// The waits by length.
     pub waits: Histogram,
+    /// How it went from thread to thread; `None` but for an emulated GIL.
+    pub switching: Option<SwitchingRates>,
+}
+
+/// How an emulated GIL went from thread to thread, times a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SwitchingRates {
+    /// It passed to another thread than its last holder.
+    pub switches: f64,
+    /// A holder dropped it because it was asked to.
+    pub forced: f64,
+    /// A waiter asked for it.
+    pub requests: f64,
 }
 
 /// Context switches of a thread a second.
@@ -254,7 +267,29 @@ impl<'a> Window<'a> {
             hold: hold.map(|hold| (hold / length).min(1.0)),
             hold_mean: hold.filter(|_| taken > 0).map(|hold| hold / taken as f64),
             waits: to.waits.since(&from.waits),
+            switching: self.switching(from, to),
         })
+    }
+
+    fn switching(&self, from: &LockSample, to: &LockSample) -> Option<SwitchingRates> {
+        let (before, now) = (from.switching.unwrap_or_default(), to.switching?);
+        Some(SwitchingRates {
+            switches: self.rate(before.switches, now.switches)?,
+            forced: self.rate(before.forced, now.forced)?,
+            requests: self.rate(before.requests, now.requests)?,
+        })
+    }
+
+    /// Mean of a share over a stage's threads that are not switched off; `None` where there is none.
+    pub fn mean_share(&self, stage: Stage, share: impl Fn(&Shares) -> f64) -> Option<f64> {
+        let group = super::snapshot::Group::Stage(stage);
+        let threads = self.to.threads.iter().filter(|thread| thread.group == group);
+        let shares: Vec<f64> = threads
+            .filter_map(|thread| self.thread(thread))
+            .filter(|(_, shares)| shares.wait(Wait::Parked) < 0.5)
+            .map(|(_, shares)| share(&shares))
+            .collect();
+        (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
     }
 
     /// A thread's images a second.
@@ -324,6 +359,7 @@ impl<'a> Window<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::snapshot::Switching;
 
     fn waits(of: &[(Wait, Nanos)]) -> Waits {
         let mut waits = [0; Wait::ALL.len()];
@@ -392,6 +428,20 @@ mod tests {
         let idle = Window::between(&to, &still).lock(&still.locks[0]).unwrap();
         assert_eq!((idle.contended, idle.hold_mean), (None, None));
         assert_eq!(Window::between(&to, &to).lock(&to.locks[0]), None);
+    }
+
+    #[test]
+    fn an_emulated_gils_switches_are_told_a_second() {
+        let gil = |switching| LockSample { name: "gil".into(), switching, ..LockSample::default() };
+        let of = |switches, forced, requests| Some(Switching { switches, forced, requests });
+        let snapshot = |at, lock| Snapshot { at, locks: vec![lock], ..Snapshot::empty() };
+        let from = snapshot(1_000_000_000, gil(of(100, 90, 95)));
+        let to = snapshot(3_000_000_000, gil(of(500, 470, 475)));
+        let used = Window::between(&from, &to).lock(&to.locks[0]).unwrap();
+        let rates = SwitchingRates { switches: 200.0, forced: 190.0, requests: 190.0 };
+        assert_eq!(used.switching, Some(rates));
+        let plain = snapshot(3_000_000_000, gil(None));
+        assert_eq!(Window::between(&from, &plain).lock(&plain.locks[0]).unwrap().switching, None);
     }
 
     #[test]

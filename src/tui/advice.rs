@@ -3,16 +3,15 @@
 use super::format::{percent, rate};
 use crate::pipeline::Stage;
 use crate::pipeline::knobs::{KnobId, KnobValue};
-use crate::profile::limit::{Limit, limit};
+use crate::probe::lock::gil;
+use crate::profile::limit::{self, Limit, LockWait, limit};
 use crate::profile::snapshot::{Group, LabelWord, Phase, Wait};
-use crate::profile::window::{Shares, Window};
+use crate::profile::window::Window;
 
 /// From this share of the machine's CPU on, more threads have nothing to run on.
 const CPU_FULL: f64 = 0.95;
-/// From this share of their time on, waits for locks or for a CPU are what is told of threads.
+/// From this share of their time on, waits for a CPU are what is told of threads.
 const MUCH: f64 = 0.2;
-/// From this share of all waiting on, a lock is the one that is waited for.
-const NEARLY_ALL: f64 = 0.8;
 /// The lock that `preprocess.lock = pool` puts in the way.
 const POOL: &str = "preprocess.pool";
 /// From this share on, a device has no time left.
@@ -112,7 +111,11 @@ fn load(window: &Window<'_>) -> (String, String) {
 }
 
 fn preprocess(window: &Window<'_>) -> (String, String) {
+    let looped = window.to().label_of(KnobId::PreprocessWork.spec().name).is_some();
     let mut why = waits_for("loaded", window);
+    if looped {
+        why = format!("its work is a synthetic loop; {why}");
+    }
     // Threads of infer take turns at a device: that each waits tells little of the device.
     if window.to().run.engine.device {
         if let Some(busy) = window.device_busy(Stage::Infer) {
@@ -122,6 +125,9 @@ fn preprocess(window: &Window<'_>) -> (String, String) {
         why = format!("{why}, infer starves {}", share(Some(starved)));
     }
     let turn = more_threads(window, KnobId::PreprocessThreads).unwrap_or_else(|cpu| {
+        if looped {
+            return cpu;
+        }
         // Decoding is most of the work: with filters that need all pixels, or told so, JPEGs are decoded in full.
         let KnobValue::Choice(_, filter) = window.to().knob(KnobId::PreprocessFilter) else {
             return cpu;
@@ -167,42 +173,31 @@ fn infer(window: &Window<'_>) -> (String, String) {
 
 /// Where the stage's threads spend much of their time at a lock: which, and what to do.
 fn locked(window: &Window<'_>, stage: Stage) -> Option<(String, String)> {
-    let waits = mean(window, stage, |shares| shares.wait(Wait::Lock)).filter(|&w| w >= MUCH)?;
-    let lock = lock_of(window, stage);
-    let at = lock.as_deref().map_or_else(|| "locks".to_owned(), |lock| format!("lock {lock}"));
+    let LockWait { share: waits, lock } = limit::locked(window, stage)?;
+    let lock = lock.and_then(|name| window.to().locks.iter().find(|lock| lock.name == name));
+    let at = lock.map_or_else(|| "locks".to_owned(), |lock| format!("lock {}", lock.title()));
     let why = format!("its threads wait {} for {at}", share(Some(waits)));
-    let pool = KnobId::PreprocessLock;
-    let none = KnobValue::Choice(0, "none");
-    let turn = if lock.as_deref() == Some(POOL) && window.to().knob(pool) != none {
-        format!("turn {} {} → none", pool.spec().name, window.to().knob(pool))
-    } else {
-        "the Locks screen (3) shows who holds it".to_owned()
+    let set = |id: KnobId| window.to().knob(id).to_string();
+    let (pool, gil) = (KnobId::PreprocessLock, KnobId::PreprocessGil);
+    let turn = match lock.map_or("", |lock| &lock.name) {
+        POOL if set(pool) != "none" => format!("turn {} {} → none", pool.spec().name, set(pool)),
+        gil::NAME if set(gil) == "hold" => {
+            format!("turn {} hold → release or off; more threads bring nothing", gil.spec().name)
+        }
+        gil::NAME if set(gil) == "release" => format!(
+            "turn {} release → off, or lower {}; more threads bring nothing",
+            gil.spec().name,
+            KnobId::PreprocessGilHold.spec().name
+        ),
+        _ => "the Locks screen (3) shows who holds it".to_owned(),
     };
     Some((why, turn))
-}
-
-/// The lock that a stage's threads wait for: the one that most of them wait for now, or else the one
-/// that nearly all waiting in the window was for.
-fn lock_of(window: &Window<'_>, stage: Stage) -> Option<String> {
-    let locks = &window.to().locks;
-    let waiting = |name: &str| {
-        let ours = window.to().threads.iter().filter(|t| t.group == Group::Stage(stage));
-        ours.filter(|thread| thread.lock.as_deref() == Some(name)).count()
-    };
-    let most = locks.iter().map(|lock| (waiting(&lock.name), lock)).max_by_key(|&(n, _)| n);
-    if let Some((_, lock)) = most.filter(|&(n, _)| n > 0) {
-        return Some(lock.name.clone());
-    }
-    let waits = locks.iter().filter_map(|lock| Some((window.lock(lock)?.wait, lock)));
-    let all: f64 = waits.clone().map(|(wait, _)| wait).sum();
-    let (wait, lock) = waits.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (wait >= NEARLY_ALL * all && all > 0.0).then(|| lock.name.clone())
 }
 
 /// Where the stage's threads spend much of their time waiting for a CPU: more threads want one than
 /// there are, and the stage that limits is better off with fewer, best with fewer of others.
 fn crowded(window: &Window<'_>, stage: Stage) -> Option<(String, String)> {
-    let waits = mean(window, stage, |shares| shares.runnable).filter(|&w| w >= MUCH)?;
+    let waits = window.mean_share(stage, |shares| shares.runnable).filter(|&w| w >= MUCH)?;
     let (own, other) = match stage {
         Stage::Preprocess => (KnobId::PreprocessThreads, KnobId::InferThreads),
         Stage::Infer => (KnobId::InferThreads, KnobId::PreprocessThreads),
@@ -277,18 +272,7 @@ fn next(window: &Window<'_>, id: KnobId) -> Option<String> {
 
 /// Mean share of its time that a stage's threads wait for input.
 fn starved(window: &Window<'_>, stage: Stage) -> Option<f64> {
-    mean(window, stage, |shares| shares.wait(Wait::Starved))
-}
-
-/// Mean of a share over a stage's threads that are not switched off.
-fn mean(window: &Window<'_>, stage: Stage, share: impl Fn(&Shares) -> f64) -> Option<f64> {
-    let threads = window.to().threads.iter().filter(|t| t.group == Group::Stage(stage));
-    let shares: Vec<f64> = threads
-        .filter_map(|thread| window.thread(thread))
-        .filter(|(_, shares)| shares.wait(Wait::Parked) < 0.5)
-        .map(|(_, shares)| share(&shares))
-        .collect();
-    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+    window.mean_share(stage, |shares| shares.wait(Wait::Starved))
 }
 
 fn share(share: Option<f64>) -> String {

@@ -165,8 +165,8 @@ impl App {
             Action::More => return self.step(self.selected(), true, false),
             Action::MuchLess => return self.step(self.selected(), false, true),
             Action::MuchMore => return self.step(self.selected(), true, true),
-            Action::SelectBefore => self.selected = (self.selected + KNOBS.len() - 1) % KNOBS.len(),
-            Action::SelectAfter => self.selected = (self.selected + 1) % KNOBS.len(),
+            Action::SelectBefore => self.select_beside(false),
+            Action::SelectAfter => self.select_beside(true),
             Action::Reset => return self.reset(),
             Action::Type => self.entry = self.snapshot().map(|_| Entry::default()),
             Action::Pause => self.toggle_pause(),
@@ -329,6 +329,14 @@ impl App {
         self.threads.keep_filter();
     }
 
+    /// Selects the next of the knobs that are shown, or the one before, round the ends.
+    fn select_beside(&mut self, after: bool) {
+        let shown = self.shown_knobs();
+        let at = shown.iter().position(|&id| id == self.selected()).unwrap_or(0);
+        let by = if after { 1 } else { shown.len() - 1 };
+        self.select(shown[(at + by) % shown.len()]);
+    }
+
     fn select(&mut self, id: KnobId) {
         self.selected = id as usize;
     }
@@ -422,6 +430,18 @@ impl App {
     /// The selected knob.
     pub fn selected(&self) -> KnobId {
         KNOBS[self.selected].id
+    }
+
+    /// The knobs that matter as the others are set, and the selected one.
+    pub fn shown_knobs(&self) -> Vec<KnobId> {
+        let matters = |id: &KnobId| {
+            *id == self.selected()
+                || id.needs().is_none_or(|(other, words)| match self.knob(other) {
+                    Some(KnobValue::Choice(_, word)) => words.contains(&word),
+                    _ => false,
+                })
+        };
+        KnobId::all().filter(matters).collect()
     }
 
     /// A knob's value as asked for, or as it is; pausing the view does not hide it.

@@ -11,7 +11,7 @@ use super::app::App;
 use super::screens::Screen;
 use super::screens::{gpu::table as gpus, locks, threads};
 use super::table::Placed;
-use crate::pipeline::knobs::{KNOBS, KnobId};
+use crate::pipeline::knobs::KnobId;
 
 /// The least columns and rows on which anything but a message is shown.
 pub const LEAST: (u16, u16) = (60, 16);
@@ -247,7 +247,7 @@ fn overview(layout: &mut Layout, body: Rect, app: &App) {
 fn compact(layout: &mut Layout, rest: Rect, app: &App) {
     let failed = app.snapshot().is_some_and(|snapshot| snapshot.items.failed > 0);
     let columns = (rest.width / KNOB_COLUMN).clamp(1, 3);
-    let rows = KNOBS.len().div_ceil(usize::from(columns)) as u16;
+    let rows = app.shown_knobs().len().div_ceil(usize::from(columns)) as u16;
     let [knobs, rest] =
         Split::vertical([Constraint::Length((rows + 1).min(rest.height)), Constraint::Fill(1)])
             .areas(rest);
@@ -272,7 +272,7 @@ fn normal(layout: &mut Layout, rest: Rect, app: &App) {
     let left = (rest.width * 2 / 5).max(48);
     let [left, right] =
         Split::horizontal([Constraint::Length(left), Constraint::Fill(1)]).areas(rest);
-    left_column(layout, left);
+    left_column(layout, left, app);
     let gpu = if app.engine_gpu().is_some() && right.height >= 15 { GPU_PANEL } else { 0 };
     let [right, gpu] = Split::vertical([Constraint::Fill(1), Constraint::Length(gpu)]).areas(right);
     layout.gpu_panel = (gpu.height > 0).then_some(gpu);
@@ -301,7 +301,7 @@ fn wide(layout: &mut Layout, rest: Rect, app: &App) {
     let failed = app.snapshot().is_some_and(|snapshot| snapshot.items.failed > 0);
     let gpu = if app.engine_gpu().is_some() { GPU_PANEL } else { 0 };
     let [knobs, machine, gpu, queues] = Split::vertical([
-        Constraint::Length(KNOBS.len() as u16 + 2),
+        Constraint::Length(app.shown_knobs().len() as u16 + 2),
         Constraint::Length(5 + if failed { 4 } else { 0 }),
         Constraint::Length(gpu),
         Constraint::Fill(1),
@@ -318,14 +318,14 @@ fn wide(layout: &mut Layout, rest: Rect, app: &App) {
     layout.threads = Some(right);
 }
 
-fn left_column(layout: &mut Layout, left: Rect) {
+fn left_column(layout: &mut Layout, left: Rect, app: &App) {
     // Border, the knobs, and the help of the selected one.
-    let knobs = KNOBS.len() as u16 + 2;
+    let knobs = app.shown_knobs().len() as u16 + 2;
     let [knobs, machine] =
         Split::vertical([Constraint::Length(knobs.min(left.height)), Constraint::Fill(1)])
             .areas(left);
     layout.knob_panel = knobs;
-    layout.machine = (machine.height >= 3).then_some(machine);
+    layout.machine = (machine.height > 0).then_some(machine);
 }
 
 /// The rows of knobs in their panel; where they are too many, the selected one is among those shown.
@@ -347,19 +347,20 @@ fn knob_rows(layout: &Layout, app: &App) -> Vec<KnobRow> {
     let columns = if layout.size.bordered() { 1 } else { (inner.width / KNOB_COLUMN).clamp(1, 3) };
     let rows = usize::from(inner.height);
     let shown = rows * usize::from(columns);
-    let selected = app.selected() as usize;
+    let all = app.shown_knobs();
+    let selected = all.iter().position(|&id| id == app.selected()).unwrap_or(0);
     // Whole columns scroll in a panel of one; panels of more hold all knobs.
-    let first = if shown >= KNOBS.len() {
+    let first = if shown >= all.len() {
         0
     } else {
-        (selected + 1).saturating_sub(shown.div_ceil(2)).min(KNOBS.len() - shown)
+        (selected + 1).saturating_sub(shown.div_ceil(2)).min(all.len() - shown)
     };
-    let rows = rows.min(KNOBS.len().div_ceil(usize::from(columns))).max(1);
+    let rows = rows.min(all.len().div_ceil(usize::from(columns))).max(1);
     let width = inner.width / columns;
-    let visible = KNOBS.iter().skip(first).take(shown);
+    let visible = all.into_iter().skip(first).take(shown);
     visible
         .enumerate()
-        .map(|(index, spec)| {
+        .map(|(index, id)| {
             let row = Rect {
                 x: inner.x + (index / rows) as u16 * width,
                 y: inner.y + (index % rows) as u16,
@@ -371,7 +372,7 @@ fn knob_rows(layout: &Layout, app: &App) -> Vec<KnobRow> {
                 width: row.width.saturating_sub(KNOB_NAME + KNOB_VALUE),
                 ..row
             };
-            KnobRow { id: spec.id, row, gauge }
+            KnobRow { id, row, gauge }
         })
         .collect()
 }

@@ -152,6 +152,42 @@ fn a_lock_that_holds_the_stage_up_is_named_with_the_knob_behind_it() {
 }
 
 #[test]
+fn the_emulated_gil_is_named_and_more_threads_are_not_advised() {
+    let held = advise(&scenario::gil_limited(false).snapshots());
+    assert_eq!(held.stage, Some(Stage::Preprocess));
+    assert_eq!(held.why, "its threads wait 74% for lock gil (emulated)");
+    let nothing = "more threads bring nothing";
+    assert_eq!(held.turn, format!("turn preprocess.gil hold → release or off; {nothing}"));
+    let all = scenario::gil_limited(false).snapshots();
+    let released = with(&all, |s| {
+        s.knobs.set(KnobId::PreprocessGil, KnobValue::Choice(1, "release"));
+    });
+    let turn = "turn preprocess.gil release → off, or lower preprocess.gil_hold";
+    assert_eq!(advise(&released).turn, format!("{turn}; {nothing}"));
+    // Turned off, its waits are what is left of the window.
+    let off = with(&all, |s| s.knobs.set(KnobId::PreprocessGil, KnobValue::Choice(0, "off")));
+    assert_eq!(advise(&off).turn, "the Locks screen (3) shows who holds it");
+}
+
+#[test]
+fn a_synthetic_loop_is_called_that_and_no_pixels_are_spoken_of() {
+    let all = scenario::gil_limited(true).snapshots();
+    let alone = with(&all, |s| {
+        let lock = pipetop::profile::snapshot::Wait::Lock as usize;
+        for thread in &mut s.threads {
+            if let Some(waits) = &mut thread.waits {
+                waits[lock] = 0;
+            }
+        }
+        s.knobs.set(KnobId::PreprocessScaledDecode, KnobValue::Choice(1, "off"));
+        s.knobs.set(KnobId::PreprocessThreads, KnobValue::Int(8));
+    });
+    let advice = advise(&alone);
+    assert!(advice.why.starts_with("its work is a synthetic loop; work waits"), "{}", advice.why);
+    assert_eq!(advice.turn, "the CPU is the limit: 8 threads on 8 cores");
+}
+
+#[test]
 fn more_threads_than_cores_are_called_that_and_only_where_it_is_so() {
     let all = scenario::preprocess_limited().snapshots();
     let waits = |cores: usize, threads: u64| {

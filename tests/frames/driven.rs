@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pipetop::pipeline::knobs::{Command, KNOBS, KnobId, KnobValue};
+use pipetop::pipeline::knobs::{Command, KnobId, KnobValue};
 use pipetop::profile::snapshot::Snapshot;
 use pipetop::tui::ColorChoice;
 use pipetop::tui::app::Effect;
@@ -10,6 +10,7 @@ use pipetop::tui::event::Pointer;
 use pipetop::tui::layout::{KnobRow, layout};
 use pipetop::tui::theme::Theme;
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
+use ratatui::layout::Rect;
 
 use crate::frame::{draw, text};
 use crate::{Driver, scenario};
@@ -28,7 +29,7 @@ fn set(id: KnobId, value: KnobValue) -> Effect {
 
 fn row(driver: &Driver, id: KnobId) -> KnobRow {
     let rows = layout(driver.area(), &driver.app).knobs;
-    *rows.iter().find(|knob| knob.id == id).expect("all knobs are shown at this size")
+    *rows.iter().find(|knob| knob.id == id).expect("all knobs that matter are shown at this size")
 }
 
 /// The last snapshot as it would be had the pipeline obeyed.
@@ -68,7 +69,7 @@ fn a_knob_at_its_end_asks_for_nothing() {
 #[test]
 fn selection_goes_round_and_takes_the_keys_along() {
     let mut driver = driver();
-    for _ in 0..KNOBS.len() {
+    for _ in driver.app.shown_knobs() {
         driver.key(KeyCode::Tab);
     }
     assert_eq!(driver.app.selected(), KnobId::PreprocessThreads);
@@ -78,6 +79,38 @@ fn selection_goes_round_and_takes_the_keys_along() {
     driver.key(KeyCode::BackTab);
     driver.key(KeyCode::Right);
     assert_eq!(driver.effects(), [set(KnobId::SourceCache, KnobValue::Choice(1, "bytes"))]);
+}
+
+#[test]
+fn a_knob_that_does_not_matter_is_not_shown_until_it_does() {
+    let mut driver = driver();
+    let interval = KnobId::PreprocessGilInterval;
+    let hold = KnobId::PreprocessGilHold;
+    let shows = |driver: &Driver, id| driver.app.shown_knobs().contains(&id);
+    assert!(!shows(&driver, interval) && !shows(&driver, hold));
+    assert!(!shows(&driver, KnobId::PreprocessLoopRate));
+    while driver.app.selected() != KnobId::PreprocessGil {
+        driver.key(KeyCode::Down);
+    }
+    driver.key(KeyCode::Right);
+    assert_eq!(driver.effects(), [set(KnobId::PreprocessGil, KnobValue::Choice(1, "release"))]);
+    assert!(shows(&driver, interval) && shows(&driver, hold));
+    driver.key(KeyCode::Right);
+    assert!(shows(&driver, interval) && !shows(&driver, hold));
+    driver.key(KeyCode::Down);
+    assert_eq!(driver.app.selected(), interval);
+    driver.key(KeyCode::Right);
+    let [_, turned] = driver.effects().try_into().unwrap();
+    assert_eq!(turned, set(interval, KnobValue::Millis(10.0)));
+    driver.key(KeyCode::Down);
+    assert_eq!(driver.app.selected(), KnobId::PreprocessWork, "the hidden one is passed over");
+    // The selected one stays, whoever turns what it hangs on.
+    driver.key(KeyCode::Up);
+    driver.feed(&[obeyed(KnobId::PreprocessGil, KnobValue::Choice(0, "off"))]);
+    driver.feed(&scenario::preprocess_limited().snapshots()[..40]);
+    assert!(shows(&driver, interval));
+    driver.key(KeyCode::Down);
+    assert!(!shows(&driver, interval));
 }
 
 #[test]
@@ -123,10 +156,19 @@ fn where_a_click_puts_the_handle_there_it_is_drawn() {
     for size in [(80, 24), (120, 36), (200, 60)] {
         let mut driver = Driver::new(size, &scenario::preprocess_limited().snapshots());
         for id in KnobId::all() {
-            let KnobRow { gauge, .. } = row(&driver, id);
-            for x in [gauge.x, gauge.right() - 1] {
-                driver.mouse(Pointer::Press, x, gauge.y);
-                driver.mouse(Pointer::Release, x, gauge.y);
+            // A click on the right end of `preprocess.gil` or `preprocess.work` brings others in.
+            if !driver.app.shown_knobs().contains(&id) {
+                assert_eq!(id, KnobId::PreprocessGilHold);
+                continue;
+            }
+            for end in [false, true] {
+                let x = |gauge: Rect| if end { gauge.right() - 1 } else { gauge.x };
+                let KnobRow { gauge, .. } = row(&driver, id);
+                driver.mouse(Pointer::Press, x(gauge), gauge.y);
+                driver.mouse(Pointer::Release, x(gauge), gauge.y);
+                // It may lie elsewhere once others are shown.
+                let KnobRow { gauge, .. } = row(&driver, id);
+                let x = x(gauge);
                 let buffer = draw(&driver.app, &Theme::new(ColorChoice::Never, false), size);
                 assert_eq!(buffer[(x, gauge.y)].symbol(), "●", "{id:?} at {x}, {size:?}");
             }

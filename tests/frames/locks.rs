@@ -47,6 +47,20 @@ fn the_lock_that_is_fought_for_comes_first_with_its_holder() {
 }
 
 #[test]
+fn the_gil_is_called_emulated_and_its_switches_are_told() {
+    for size in SIZES {
+        let mut driver = Driver::new(size, &scenario::gil_limited(size.0 > 120).snapshots());
+        look("gil_overview", &driver);
+        driver.key(KeyCode::Char('3'));
+        look("gil", &driver);
+        assert!(first(&driver).contains("gil"), "{}", shown(&driver));
+        let shown = shown(&driver);
+        assert!(shown.contains("gil (emulated)") && shown.contains("held by  prep-"), "{shown}");
+        assert!(shown.contains("196/s  forced 191/s  asked for 193/s"), "{shown}");
+    }
+}
+
+#[test]
 fn the_locks_can_be_sorted_by_key_and_by_click() {
     let mut driver = driver((120, 36));
     assert_eq!(driver.app.locks().sort().by, Column::Wait);

@@ -25,6 +25,7 @@ fn every_size_can_be_drawn_and_clicked() {
         scenario::with_failures().snapshots(),
         scenario::many_threads(64).snapshots(),
         scenario::lock_limited().snapshots(),
+        scenario::gil_limited(true).snapshots(),
         scenario::missing_values(),
         scenario::bare(),
         scenario::gpus::on_gpu(scenario::gpus::Kind::Two),

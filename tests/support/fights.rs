@@ -1,7 +1,7 @@
 //! Locks as a run would show them: calm ones, and one that all fight for.
 
 use pipetop::probe::histogram::Recorder;
-use pipetop::profile::snapshot::{LockSample, Snapshot, Wait};
+use pipetop::profile::snapshot::{LockSample, Snapshot, Switching, Wait};
 
 /// A lock: acquisitions a second, contended share, time waited as a share of one thread's, time held,
 /// and whether each hold is timed.
@@ -13,10 +13,12 @@ pub(crate) struct Fight {
     wait: f64,
     hold: f64,
     exact: bool,
+    /// Switches, forced ones and requests a second, of an emulated GIL.
+    switching: Option<[f64; 3]>,
 }
 
 const fn fight(name: &'static str, acquired: f64, contended: f64, wait: f64, hold: f64) -> Fight {
-    Fight { name, acquired, contended, wait, hold, exact: false }
+    Fight { name, acquired, contended, wait, hold, exact: false, switching: None }
 }
 
 /// Locks that are hardly fought for.
@@ -42,6 +44,25 @@ pub(crate) const FOUGHT: [Fight; 6] = [
         wait: 1.92,
         hold: 0.97,
         exact: true,
+        switching: None,
+    },
+];
+
+/// All fight for the emulated GIL.
+pub(crate) const GIL: [Fight; 6] = [
+    CALM[0],
+    CALM[1],
+    CALM[2],
+    CALM[3],
+    CALM[4],
+    Fight {
+        name: "gil",
+        acquired: 204.0,
+        contended: 0.97,
+        wait: 2.96,
+        hold: 0.99,
+        exact: true,
+        switching: Some([196.0, 191.0, 193.0]),
     },
 ];
 
@@ -74,6 +95,10 @@ pub(crate) fn step(now: &mut Snapshot, locks: &[Fight], waits: &[Recorder], tick
             hold_exact: lock.exact,
             holder: holder.filter(|_| fought).cloned(),
             waiters: if fought { 2 } else { 0 },
+            switching: lock.switching.map(|rates| {
+                let [switches, forced, requests] = rates.map(|rate| (rate * seconds) as u64);
+                Switching { switches, forced, requests }
+            }),
         };
         if fought {
             let waiting = now.threads.iter_mut().filter(|thread| {

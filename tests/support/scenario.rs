@@ -123,6 +123,23 @@ pub(crate) fn lock_limited() -> Scenario {
     scenario
 }
 
+/// All preprocess workers hold the emulated GIL for all they do, which is a counted loop where `looped`.
+pub(crate) fn gil_limited(looped: bool) -> Scenario {
+    let mut scenario = lock_limited();
+    scenario.locks = &fights::GIL;
+    for act in &mut scenario.acts {
+        act.preprocess.1 = Life { running: 0.24, lock: 0.74, ..Life::default() };
+    }
+    scenario.knobs.set(KnobId::PreprocessLock, KnobValue::Choice(0, "none"));
+    scenario.knobs.set(KnobId::PreprocessGil, KnobValue::Choice(2, "hold"));
+    scenario.labels.push(label(LabelWord::Emulated, "preprocess.gil"));
+    if looped {
+        scenario.knobs.set(KnobId::PreprocessWork, KnobValue::Choice(1, "loop"));
+        scenario.labels.push(label(LabelWord::Synthetic, "preprocess.work"));
+    }
+    scenario
+}
+
 /// A run without probes: no queue, no lock, no thread but pipetop's own.
 pub(crate) fn bare() -> Vec<Arc<Snapshot>> {
     let all = preprocess_limited().snapshots();

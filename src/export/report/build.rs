@@ -6,8 +6,10 @@ use super::{
     gpu, group_name, rounded,
 };
 use crate::probe::clock::Nanos;
-use crate::profile::limit::limit;
-use crate::profile::snapshot::{Group, LaneSample, Snapshot, ThreadSample, Wait};
+use crate::profile::limit::{Limit, limit, locked};
+use crate::profile::snapshot::{
+    Group, LabelWord, LaneSample, Snapshot, Switching, ThreadSample, Wait,
+};
 use crate::profile::window::{Shares, Window};
 
 fn seconds(nanos: Nanos) -> f64 {
@@ -38,6 +40,7 @@ impl Report {
             throughput_img_s: window.throughput().map(rounded),
             read_mb_s: window.bytes_per_second().map(|bytes| rounded(bytes / 1e6)),
             limit: limit(&window),
+            limit_lock: limit_lock(&window),
             items: items(end, done),
             latency_ms: Quantiles::of(&window.latency()),
             stages: stages(&window),
@@ -58,6 +61,13 @@ impl Report {
             host: host(&window),
             own: own(&window, done),
         }
+    }
+}
+
+fn limit_lock(window: &Window<'_>) -> Option<String> {
+    match limit(window) {
+        Limit::Stage(stage) => locked(window, stage)?.lock,
+        Limit::Measuring | Limit::Input => None,
     }
 }
 
@@ -167,6 +177,10 @@ fn locks(window: &Window<'_>) -> Vec<LockReport> {
         };
         let acquisitions = since(lock.acquisitions, |lock| lock.acquisitions);
         let contended = since(lock.contended, |lock| lock.contended);
+        let switching = |of: fn(&Switching) -> u64| {
+            let before = before.and_then(|before| before.switching).unwrap_or_default();
+            lock.switching.map(|now| of(&now).saturating_sub(of(&before)))
+        };
         let waits = before.map_or_else(|| lock.waits.clone(), |b| lock.waits.since(&b.waits));
         LockReport {
             name: lock.name.clone(),
@@ -176,6 +190,10 @@ fn locks(window: &Window<'_>) -> Vec<LockReport> {
             hold_s: lock.hold.map(|hold| seconds(since(hold, |lock| lock.hold.unwrap_or(0)))),
             wait_ms: Quantiles::of(&waits),
             wait_max_ms: rounded(lock.wait_max as f64 / 1e6),
+            label: lock.switching.map(|_| LabelWord::Emulated.word()),
+            switches: switching(|s| s.switches),
+            forced_switches: switching(|s| s.forced),
+            drop_requests: switching(|s| s.requests),
         }
     };
     window.to().locks.iter().map(of).collect()

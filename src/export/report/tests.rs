@@ -89,6 +89,15 @@ fn stages_queues_threads_lanes_and_locks_say_what_was_put_in() {
     close(&ours["locks"][0]["wait_s"], 0.1);
     assert_eq!(ours["locks"][0]["acquisitions"], 10_000);
     assert_eq!(ours["locks"][0]["hold_s"], Value::Null);
+    for key in ["label", "switches", "forced_switches", "drop_requests"] {
+        assert_eq!(ours["locks"][0][key], Value::Null, "{key}");
+    }
+    // In the window of 10 s, not since the start.
+    assert_eq!(ours["locks"][1]["label"], "emulated");
+    assert_eq!(ours["locks"][1]["switches"], 2000);
+    close(&ours["locks"][1]["forced_switches"], 1667.0);
+    close(&ours["locks"][1]["drop_requests"], 1667.0);
+    assert_eq!(ours["limit_lock"], Value::Null, "the threads of the stage that limits hardly wait");
     close(&ours["self"]["cpu"], 0.01);
     close(&ours["self"]["process_cpu"], 2.0);
     close(&ours["self"]["rss_mib"], 120.0);

@@ -40,6 +40,17 @@ fn the_first_words_say_what_is_not_real() {
 }
 
 #[test]
+fn a_lock_that_holds_the_limiting_stage_up_is_named() {
+    let mut report = report();
+    assert!(!render(&report, Style::default()).contains("wait for the lock"));
+    report.limit_lock = Some("gil".into());
+    let text = render(&report, Style::default());
+    // However the line is broken.
+    let words: Vec<_> = text.split_whitespace().collect();
+    assert!(words.join(" ").contains("its threads wait for the lock `gil` (emulated)"), "{text}");
+}
+
+#[test]
 fn missing_figures_are_dashes() {
     let run = SampleRun::new();
     let report = Report::new(&run.end, &run.end, &run.done);

@@ -11,7 +11,7 @@ const RATES: &[f64] =
 const INTERVALS: &[f64] =
     &[0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0];
 /// The default is 10 µs: on CPython 3.11 with OpenCV 5.0 the calls `imdecode`, `resize` and `blobFromImage` and a
-/// `queue.Queue` take 7 µs of CPU together on the smallest pictures there are, where nearly all is binding.
+/// `queue.Queue` take 6 µs of CPU together on the smallest pictures there are, where nearly all is binding.
 const HOLDS: &[f64] =
     &[0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5];
 const LOOP_RATES: &[f64] =

@@ -33,6 +33,7 @@ use weights::{Span, Weights};
 use super::orientation::Orientation;
 use super::vectors::Vectors;
 use crate::pipeline::infer::Geometry;
+use crate::probe::lock::gil::checkpoint;
 
 /// How pixels are resampled. Those of Pillow widen with the scale (antialiased), all but nearest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,6 +192,9 @@ impl SquareResizer {
         let shift = self.down.bits + kernel.between;
         let mut next = self.down.starts[0] as usize / TOGETHER * TOGETHER;
         for (index, out) in self.square.chunks_exact_mut(row_values).enumerate() {
+            if index % 16 == 0 {
+                checkpoint();
+            }
             let start = self.down.starts[index] as usize;
             let end = (start + 2 * self.down.per_window).min(height);
             while next < end {

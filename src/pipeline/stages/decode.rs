@@ -34,7 +34,8 @@ fn one(shared: &Shared, batch: Inferred) {
     for (index, item) in batch.items.into_iter().enumerate() {
         let start = clock::now();
         let mut top = Vec::new();
-        if let Output::Logits(logits) = &batch.output {
+        let predicts = matches!(batch.output, Output::Logits(_)) && !item.looped;
+        if let (Output::Logits(logits), true) = (&batch.output, predicts) {
             let logits = logits.chunks_exact(classes.max(1)).nth(index).unwrap_or_default();
             top.reserve_exact(TOP);
             top_k_into(logits, TOP, probabilities, &mut top);
@@ -42,7 +43,7 @@ fn one(shared: &Shared, batch: Inferred) {
         let decode = clock::now().saturating_sub(start);
         shared.counters.stage(Stage::Decode).add(1, decode);
         // A closed queue means that the run was given up.
-        if top.is_empty() && matches!(batch.output, Output::Logits(_)) {
+        if top.is_empty() && predicts {
             let error = ImageError::new(Reason::Engine, "the model gave no class a score");
             let _ = shared.answers.push(Answer::Failed(item, error));
         } else {

@@ -99,6 +99,9 @@ struct Line<'a> {
     top: Option<Vec<Class<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Error<'a>>,
+    /// `synthetic` where the image's work was the counted loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<&'static str>,
     ms: Millis,
 }
 
@@ -185,6 +188,7 @@ fn write_predicted(
         name: shared.source.name(image.item.input),
         top: Some(top.collect()),
         error: None,
+        label: label(&image.item),
         ms: millis(&image.item, Some(image.decode), now),
     };
     put(file, &line)
@@ -202,9 +206,14 @@ fn write_failed(
         name: shared.source.name(item.input),
         top: None,
         error: Some(Error { reason: error.reason(), detail: error.detail() }),
+        label: label(item),
         ms: millis(item, None, now),
     };
     put(file, &line)
+}
+
+fn label(item: &Item) -> Option<&'static str> {
+    item.looped.then_some("synthetic")
 }
 
 fn put(file: &mut OutputFile, line: &Line<'_>) -> std::io::Result<()> {

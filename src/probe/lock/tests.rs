@@ -136,7 +136,15 @@ fn the_waiting_thread_says_for_which_lock_it_waits() {
     });
     assert_eq!(registry.threads()[0].read(clock::now()).lock, None);
     let stats = mutex.stats().unwrap();
-    assert!(stats.hold_exact && stats.hold.is_some(), "each hold is timed");
+    let over = stats.hold.unwrap();
+    assert!(stats.hold_exact && over > 0, "each hold is timed");
+    let held = mutex.lock();
+    std::thread::sleep(Duration::from_millis(30));
+    let open = mutex.stats().unwrap().hold.unwrap();
+    assert!(open >= over + 29_000_000, "a hold that is not over counts: {over} {open}");
+    drop(held);
+    let over = mutex.stats().unwrap().hold.unwrap();
+    assert!(over >= open && over == mutex.stats().unwrap().hold.unwrap());
 }
 
 #[test]

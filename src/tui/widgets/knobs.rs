@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use super::{bar, panel};
-use crate::pipeline::knobs::{KNOBS, KnobSpec};
+use crate::pipeline::knobs::KnobSpec;
 use crate::tui::app::App;
 use crate::tui::format::{MISSING, clauses, fit, unit_of};
 use crate::tui::layout::{KNOB_NAME, KNOB_VALUE, KnobRow, Layout};
@@ -15,7 +15,7 @@ use crate::tui::theme::Theme;
 /// Draws the knobs' panel.
 pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout) {
     let area = layout.knob_panel;
-    let hidden = KNOBS.len() - layout.knobs.len();
+    let hidden = app.shown_knobs().len().saturating_sub(layout.knobs.len());
     let title = if hidden > 0 { format!("knobs ({hidden} more)") } else { "knobs".to_owned() };
     let help = app.selected().spec().help;
     if layout.size.bordered() {

@@ -16,6 +16,9 @@ const SPAN: u64 = 60_000_000_000;
 /// Draws the panel.
 pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout, area: Rect) {
     let Some(snapshot) = app.snapshot() else {
+        if area.height < 3 {
+            return;
+        }
         panel::panel(frame, theme, layout.size, area, "machine", Vec::new());
         return;
     };
@@ -26,7 +29,12 @@ pub fn render(frame: &mut Frame<'_>, app: &App, theme: &Theme, layout: &Layout, 
         _ => String::new(),
     };
     let right = vec![Span::styled(format!("{cores} core{s}{sampled}"), theme.label)];
-    let inner = panel::panel(frame, theme, layout.size, area, "machine", right);
+    // Two rows have no room for a border, and are enough for what matters most.
+    let inner = if area.height < 3 {
+        Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area }
+    } else {
+        panel::panel(frame, theme, layout.size, area, "machine", right)
+    };
     let mut lines = vec![cpu(app, theme, inner.width), used_memory(app, theme, inner.width)];
     lines.push(own(app, theme, inner.width));
     let rest = usize::from(inner.height).saturating_sub(lines.len());

@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use super::{big, failures};
+use crate::pipeline::knobs::KnobId;
 use crate::profile::history::Length;
 use crate::profile::snapshot::{Phase, Snapshot};
 use crate::tui::app::App;
@@ -109,14 +110,30 @@ fn names(snapshot: &Snapshot, room: usize, theme: &Theme) -> Vec<Span<'static>> 
 }
 
 fn tags(snapshot: &Snapshot, theme: &Theme) -> Vec<Span<'static>> {
-    let mut words = snapshot.label_words();
+    let mut words: Vec<_> =
+        snapshot.label_words().into_iter().map(|word| specified(word, snapshot)).collect();
     if snapshot.run.bare {
-        words.push("no probes");
+        words.push("no probes".to_owned());
     }
     words
         .iter()
         .flat_map(|word| [Span::styled(format!(" {word} "), theme.tag), Span::raw(" ")])
         .collect()
+}
+
+/// A word of caution, with what it speaks of where that is what preprocess does in place of the plain thing.
+fn specified(word: &str, snapshot: &Snapshot) -> String {
+    let of: Vec<_> = snapshot.labels.iter().filter(|label| label.word.word() == word).collect();
+    let short = |what: &str| match KnobId::by_name(what) {
+        Ok(KnobId::PreprocessWork) => Some("loop"),
+        Ok(KnobId::PreprocessGil) => Some("gil"),
+        Ok(KnobId::LoadDelay) => Some("delay"),
+        _ => None,
+    };
+    let ours = of.iter().any(|label| matches!(short(&label.what), Some("loop" | "gil")));
+    let names: Vec<_> =
+        of.iter().map(|label| short(&label.what).unwrap_or(&label.what).to_owned()).collect();
+    if ours { format!("{word} {}", names.join("+")) } else { word.to_owned() }
 }
 
 fn run_state(app: &App, theme: &Theme) -> Line<'static> {

@@ -13,6 +13,7 @@ use super::idct::{Steps, transform};
 use super::reader::{Reader, Start, fast_here};
 use super::sequential::{Sink, Wanted};
 use super::upsample::{Halved, Plane, Upsampler};
+use crate::probe::lock::gil::checkpoint;
 
 /// A decoder's planes and rows, which serve one image after another.
 #[derive(Default)]
@@ -123,6 +124,9 @@ impl Baseline {
         let [for_blue, for_red] = &mut self.upsamplers;
         let halved = Halved { across: across == 2, down: down == 2 };
         for row in 0..height {
+            if row % 16 == 0 {
+                checkpoint();
+            }
             let out = &mut rgb[3 * row * width..];
             let y = luma.row(row);
             if grey {

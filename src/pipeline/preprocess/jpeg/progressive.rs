@@ -8,6 +8,7 @@ use super::frame::{Frame, Next, Part, Scan};
 use super::huffman::{Codes, Symbols, extend};
 use super::sequential::{Sink, Wanted, mcus};
 use super::zigzag::ZIGZAG;
+use crate::probe::lock::gil::checkpoint;
 
 /// No scan has brought a coefficient yet.
 const UNSEEN: u8 = u8::MAX;
@@ -86,6 +87,7 @@ impl Progressive {
         for (index, (component, wanted)) in self.components.iter().zip(wanted).enumerate() {
             sink.steps(index, &component.steps);
             for row in wanted.rows.clone() {
+                checkpoint();
                 for first in wanted.columns.clone().step_by(RUN) {
                     let start = row * component.stride + first;
                     let count = RUN.min(wanted.columns.end - first);
@@ -150,8 +152,11 @@ impl Progressive {
                     }
                 }
                 // Zeros follow the end without end: not to decode them all.
-                if column == 0 && bits.overrun() {
-                    return None;
+                if column == 0 {
+                    checkpoint();
+                    if bits.overrun() {
+                        return None;
+                    }
                 }
             }
             if bits.overrun() {

@@ -30,6 +30,8 @@ use transform::{Steps, transform_all};
 use weights::{Axis, Span};
 use words::{Plain, Words};
 
+use crate::probe::lock::gil::checkpoint;
+
 /// How many more samples luma has than the target at least. A transform at n/8 cuts frequencies off where the
 /// resampler lets them fade; of what lies between, the target shows the less, the more samples it is made from.
 const MARGIN: f64 = 1.125;
@@ -235,9 +237,13 @@ impl Scaled {
         let Some(colours) = *colours else { return };
         for (plane, rows) in planes.iter().zip(&mut *rows) {
             let Plane { samples, stride, left, height, across, .. } = plane;
+            checkpoint();
             rows.fill::<W>((samples, *stride), *height, &axes[*across], *left);
         }
         for (index, out) in square.chunks_exact_mut(3 * side).enumerate() {
+            if index % 16 == 0 {
+                checkpoint();
+            }
             for ((plane, rows), row) in planes.iter().zip(&*rows).zip(&mut *row) {
                 rows.row::<W>(&axes[plane.down], index, plane.top, row);
             }

@@ -8,6 +8,7 @@ use super::bits::{Bits, ScanBytes};
 use super::entropy::{self, Block, Job};
 use super::frame::{Frame, MOST_BLOCKS, Scan};
 use super::huffman::{AcTable, Codes, DcTable};
+use crate::probe::lock::gil::checkpoint;
 
 /// MCUs whose coefficients are held at a time. A transform right behind the single stores of its coefficients
 /// would stall on them; a whole row of MCUs would leave the first-level cache.
@@ -101,6 +102,7 @@ impl Sequential {
         let mut before = [0; 4];
         let mut left = if restart == 0 { usize::MAX } else { restart };
         for mcu_row in 0..mcus_down {
+            checkpoint();
             let mut first = 0;
             while first < mcus_across {
                 if left == 0 {

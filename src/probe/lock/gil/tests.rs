@@ -15,6 +15,7 @@ use crate::probe::{clock, os};
 struct ByHand {
     now: AtomicU64,
     turns: AtomicU64,
+    sleeps: AtomicU64,
     /// How many sleepers have seen the last turn.
     seen: AtomicU64,
 }
@@ -28,6 +29,7 @@ impl Time for ByHand {
         interval: Duration,
     ) -> (MutexGuard<'a, State>, bool) {
         // All is read and written under the guard's mutex.
+        self.sleeps.fetch_add(1, Ordering::Relaxed);
         let until = self.now.load(Ordering::Relaxed) + interval.as_nanos() as u64;
         loop {
             let turn = self.turns.load(Ordering::Relaxed);
@@ -46,6 +48,8 @@ type Locked = Gil<ByHand>;
 
 const INTERVAL: Duration = Duration::from_millis(5);
 const STEP: Duration = Duration::from_micros(10);
+/// An interval but for a step.
+const NEARLY: Duration = Duration::from_micros(4990);
 
 fn gil(registry: &Registry) -> Arc<Locked> {
     Arc::new(Gil::with(registry, INTERVAL, ByHand::default()))
@@ -92,7 +96,7 @@ impl Locked {
 fn until(ready: impl Fn() -> bool) {
     let start = std::time::Instant::now();
     while !ready() {
-        assert!(start.elapsed() < Duration::from_secs(60), "it never came");
+        assert!(start.elapsed() < Duration::from_mins(1), "it never came");
         std::thread::yield_now();
     }
 }
@@ -119,12 +123,12 @@ impl Signal {
 fn a_waiter_asks_after_an_interval_and_not_before() {
     let registry = Registry::default();
     let gil = gil(&registry);
-    let holder = Seat::at(&gil);
-    holder.take();
     std::thread::scope(|scope| {
+        let holder = Seat::at(&gil);
+        holder.take();
         scope.spawn(|| Seat::at(&gil).take());
         until(|| gil.asleep() == 1);
-        gil.turn(INTERVAL - STEP);
+        gil.turn(NEARLY);
         assert!(!gil.asked(), "the interval is not over");
         holder.checkpoint();
         assert_eq!((gil.asleep(), gil.counts()), (1, (1, 0, 0)), "nobody asked: nothing happens");
@@ -145,10 +149,10 @@ fn a_waiter_asks_after_an_interval_and_not_before() {
 fn a_drop_that_was_asked_for_goes_to_another_thread() {
     let registry = Registry::default();
     let gil = gil(&registry);
-    let holder = Seat::at(&gil);
-    holder.take();
     let (took, go) = (Signal::default(), Signal::default());
     std::thread::scope(|scope| {
+        let holder = Seat::at(&gil);
+        holder.take();
         scope.spawn(|| {
             let seat = Seat::at(&gil);
             seat.take();
@@ -166,9 +170,9 @@ fn a_drop_that_was_asked_for_goes_to_another_thread() {
         assert_eq!(gil.counts(), (2, 1, 1));
         assert!(!gil.asked(), "the taker clears the request");
         go.give();
+        holder.take();
+        assert_eq!(gil.counts(), (3, 1, 1));
     });
-    holder.take();
-    assert_eq!(gil.counts(), (3, 1, 1));
 }
 
 #[test]
@@ -192,10 +196,10 @@ fn a_drop_that_nobody_asked_for_does_not_wait_and_the_same_thread_may_take_again
 fn a_switch_within_the_interval_begins_a_new_one() {
     let registry = Registry::default();
     let gil = gil(&registry);
-    let holder = Seat::at(&gil);
-    holder.take();
     let (took, go) = (Signal::default(), Signal::default());
     std::thread::scope(|scope| {
+        let holder = Seat::at(&gil);
+        holder.take();
         for _ in 0..2 {
             scope.spawn(|| {
                 let seat = Seat::at(&gil);
@@ -205,7 +209,7 @@ fn a_switch_within_the_interval_begins_a_new_one() {
             });
         }
         until(|| gil.asleep() == 2);
-        gil.turn(INTERVAL - STEP);
+        gil.turn(NEARLY);
         // Unasked: one of the two gets it.
         holder.give();
         took.wait();
@@ -213,7 +217,7 @@ fn a_switch_within_the_interval_begins_a_new_one() {
         // The other's interval is over, but it has seen a switch in it.
         gil.turn(STEP);
         assert_eq!((gil.asked(), gil.counts()), (false, (2, 0, 0)));
-        gil.turn(INTERVAL - STEP);
+        gil.turn(NEARLY);
         assert!(!gil.asked());
         gil.turn(STEP);
         assert!(gil.asked());
@@ -226,14 +230,15 @@ fn a_switch_within_the_interval_begins_a_new_one() {
 fn a_new_interval_is_in_force_for_who_waits_already() {
     let registry = Registry::default();
     let gil = gil(&registry);
-    let holder = Seat::at(&gil);
-    holder.take();
     std::thread::scope(|scope| {
+        let holder = Seat::at(&gil);
+        holder.take();
         scope.spawn(|| Seat::at(&gil).take());
         until(|| gil.asleep() == 1);
-        gil.turn(INTERVAL - STEP);
+        gil.turn(NEARLY);
+        let sleeps = gil.time.sleeps.load(Ordering::Relaxed);
         gil.set_interval(Duration::from_millis(1));
-        until(|| gil.asleep() == 1);
+        until(|| gil.time.sleeps.load(Ordering::Relaxed) > sleeps && gil.asleep() == 1);
         gil.turn(STEP);
         assert!(!gil.asked(), "a new interval has begun");
         gil.turn(Duration::from_millis(1));
@@ -269,7 +274,7 @@ fn the_account_names_the_holder_and_who_waits_and_adds_up_to_the_threads_waits()
     let gil = gil(&registry);
     let holder = Seat::at(&gil);
     holder.take();
-    let go = Signal::default();
+    let (go, here) = (Signal::default(), os::thread_id());
     let (waited, met) = std::thread::scope(|scope| {
         let other = scope.spawn(|| {
             let thread = registry.register("waiter", "test");
@@ -281,17 +286,18 @@ fn the_account_names_the_holder_and_who_waits_and_adds_up_to_the_threads_waits()
         });
         until(|| gil.asleep() == 1);
         let open = gil.stats().unwrap();
-        assert_eq!((open.holder, open.waiters, open.contended), (Some(os::thread_id()), 1, 1));
+        assert_eq!((open.holder, open.waiters, open.contended), (Some(here), 1, 1));
         let waits_for = registry.threads()[0].read(clock::now()).lock;
         assert_eq!(registry.locks()[waits_for.unwrap() as usize].name(), "gil");
         gil.turn(INTERVAL);
         // From here on this thread waits, and the other one lets it.
         let back = scope.spawn(|| {
             go.give();
-            until(|| gil.stats().unwrap().waiters == 1 && gil.asleep() == 1);
-            let stats = gil.stats().unwrap();
+            let holder = || gil.stats().unwrap().holder.filter(|&tid| tid != here);
+            until(|| holder().is_some() && gil.stats().unwrap().waiters == 1);
+            let holder = holder();
             go.give();
-            stats.holder
+            holder
         });
         let thread = registry.register("holder", "test");
         holder.checkpoint();
@@ -301,7 +307,7 @@ fn the_account_names_the_holder_and_who_waits_and_adds_up_to_the_threads_waits()
         assert!(mine > 0 && theirs > 0);
         (mine + theirs, tid)
     });
-    assert_ne!(met, os::thread_id());
+    assert_ne!(met, here);
     let stats = gil.stats().unwrap();
     assert_eq!((stats.acquisitions, stats.contended, stats.waits.count()), (3, 2, 2));
     // The threads' own stamps are taken within the account's.
@@ -315,7 +321,7 @@ fn work_may_be_interrupted_only_where_it_says_so() {
 
     let registry = Registry::default();
     // A whole day: only what is asked for by hand is asked for.
-    let gil = Arc::new(Gil::new(&registry, Duration::from_secs(86_400)));
+    let gil = Arc::new(Gil::new(&registry, Duration::from_hours(24)));
     let seat = Rc::new(Seat::at(&gil));
     seat.take();
     std::thread::scope(|scope| {

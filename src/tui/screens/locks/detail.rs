@@ -10,7 +10,7 @@ use crate::probe::histogram::Histogram;
 use crate::profile::snapshot::Wait;
 use crate::profile::window::LockUse;
 use crate::tui::app::App;
-use crate::tui::format::{MISSING, fit, length, percent, thousands};
+use crate::tui::format::{MISSING, fit, length, percent, rate, thousands};
 use crate::tui::layout::Layout;
 use crate::tui::theme::{State, Theme};
 use crate::tui::widgets::{bar, chart, lengths, panel};
@@ -36,7 +36,7 @@ pub fn render(
         format!("waits of the window: {}", app.length_name())
     };
     let right = vec![Span::styled(range, theme.label)];
-    let inner = panel::panel(frame, theme, layout.size, area, &row.lock.name, right);
+    let inner = panel::panel(frame, theme, layout.size, area, &row.lock.title(), right);
     let waits =
         if whole { Some(&row.lock.waits) } else { row.used.as_ref().map(|used| &used.waits) };
     if inner.width >= SIDE_BY_SIDE && inner.height >= 8 {
@@ -94,6 +94,16 @@ fn facts(
             Span::styled(fit(&waiting(app, row), room), theme.state(State::Wait(Wait::Lock))),
         ]),
     ];
+    if let Some(switching) = row.used.as_ref().and_then(|used| used.switching) {
+        let of = |per_second| rate(Some(per_second));
+        let text = format!(
+            "{}/s  forced {}/s  asked for {}/s",
+            of(switching.switches),
+            of(switching.forced),
+            of(switching.requests)
+        );
+        lines.push(Line::from(vec![label("switches"), Span::styled(fit(&text, room), theme.text)]));
+    }
     let quantile = |q| length(waits.and_then(|waits| waits.quantile(q)));
     let n = waits.map_or(0, Histogram::count);
     let mut text = thousands(n);
@@ -136,10 +146,10 @@ fn over_time(
 
 /// Contended share and time waited over the last minute, in a row each.
 fn sparklines(app: &App, theme: &Theme, row: &LockRow<'_>, width: u16) -> Vec<Line<'static>> {
-    let cells = usize::from(width.saturating_sub(17));
+    let cells = usize::from(width.saturating_sub(18));
     let line = |name: &str, value: &dyn Fn(LockUse) -> Option<f64>| {
         let now = row.used.clone().and_then(value);
-        let mut spans = vec![Span::styled(format!(" {name:<9}"), theme.label)];
+        let mut spans = vec![Span::styled(format!(" {name:<10}"), theme.label)];
         let now = percent(now);
         let style = if now.trim() == MISSING { theme.label } else { theme.value };
         spans.push(Span::styled(format!("{now} "), style));

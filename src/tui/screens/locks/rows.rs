@@ -115,7 +115,7 @@ impl LockRow<'_> {
     pub fn write(&self, column: Column) -> String {
         let value = self.get(column);
         match column {
-            Column::Name => self.lock.name.clone(),
+            Column::Name => self.lock.title(),
             Column::Holder => self.lock.holder.clone().unwrap_or_else(|| MISSING.to_owned()),
             Column::Acquired => rate(value),
             Column::Contended | Column::WaitShare => percent(value).trim_start().to_owned(),
