@@ -179,7 +179,7 @@ fn says(
             curves.get(index).map_or_else(|| say::map(sweep, index), |curve| curve.sentence(sweep));
         let alone = sweep.works.len() == 1 && work.name == "as-set";
         let name = if alone { String::new() } else { format!("{:longest$} ", work.name) };
-        let room = width.saturating_sub(4 + name.width());
+        let room = width.saturating_sub(3 + name.width());
         let text = text.replace("each thread ", "");
         lines.push(Line::from(vec![
             Span::styled(format!(" {} ", mark(index, false, theme)), style(index, theme)),
