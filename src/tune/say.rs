@@ -14,6 +14,8 @@ const SCALES: f64 = 0.8;
 const IN_PART: f64 = 0.5;
 /// Below this multiple of the first point more threads bring nothing.
 const NOTHING: f64 = 1.3;
+/// An interval wider than this share of the throughput tells no course.
+const VAGUE: f64 = 0.2;
 /// From this share on a state explains something.
 const TELLING: f64 = 0.1;
 /// A rise of the CPU time of an image that is worth a word.
@@ -45,6 +47,12 @@ fn scaling(curve: &Curve<'_>, sweep: &Sweep) -> String {
     let (from, n) = (first.number().unwrap_or(1.0), last.number().unwrap_or(1.0));
     if (from - n).abs() < 0.5 {
         return "one point with at most one thread a core shows no course".to_owned();
+    }
+    let widths =
+        [first, last].map(|row| row.measured.and_then(|m| m.rate.relative()).unwrap_or(0.0));
+    let widest = widths[0].max(widths[1]);
+    if widest > VAGUE {
+        return format!("too uncertain to tell: ±{:.0} % at one of its ends", widest * 100.0);
     }
     let growth = speedup / from;
     let why = why(last, sweep).filter(|_| efficiency < 0.95);

@@ -139,6 +139,13 @@ fn words_and_maps_name_the_fastest() {
 }
 
 #[test]
+fn ends_that_are_too_uncertain_tell_no_course() {
+    let mut sweep = scaled(&[(1, 40.0, BUSY), (2, 170.0, BUSY)]);
+    change(&mut sweep, 0, |of| of.rate.half = Some(41.0));
+    assert_eq!(sentences(&sweep), ["too uncertain to tell: ±102 % at one of its ends"]);
+}
+
+#[test]
 fn few_points_are_no_course() {
     let mut sweep = planned(&["preprocess.threads=1..3"], &[], 4);
     assert_eq!(sentences(&sweep), ["nothing was measured"]);
