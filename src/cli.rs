@@ -4,6 +4,7 @@
 //! settled in [`crate::config`]. Knob names, ranges and help come from [`KNOBS`].
 
 pub mod render;
+mod sweep;
 mod values;
 
 use std::ffi::OsString;
@@ -19,6 +20,7 @@ use crate::pipeline::knobs::{FILTERS, KNOBS, KnobId, KnobValue};
 use crate::record::render::screenshot::Kind;
 
 pub use render::RenderArgs;
+pub use sweep::SweepArgs;
 pub use values::{Setting, Sink};
 pub(crate) use values::{pixels, sample_hz, triple};
 
@@ -37,6 +39,16 @@ Exit codes:
   1  nothing could be done
   2  usage: a bad option, knob or config file
   3  some inputs failed (with --once, in classify and in bench)";
+
+/// What follows the long help of a sweep.
+const SWEEP_EXAMPLES: &str = "\
+Examples:
+  pipetop sweep --over preprocess.threads=1..16
+  pipetop sweep --over preprocess.threads=1..8 --work native,lock-pool --svg chart.svg --csv points.csv
+  pipetop sweep photos/ --engine cpu --over infer.batch=1..64 --json -
+  pipetop sweep --over preprocess.threads=1..8 --over infer.batch=1,8,64 --png map.png
+
+Ctrl-C, Esc and q end it; what was measured until then is printed and written. All knobs: pipetop --help";
 
 // Help is plain text; backticks, which belong into a doc comment, would be printed.
 const ENGINE_HELP: &str = "The engine that infers: auto, cpu, rten, cuda[:N|:all], null[:FORMAT] (drops each batch) or emulated:IMG_S[:MS]";
@@ -88,6 +100,9 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Name what is on each image: the five likeliest classes
     Classify(Box<ClassifyArgs>),
+    /// Measure throughput at each value of a knob, and draw it: --over preprocess.threads=1..16
+    #[command(after_long_help = SWEEP_EXAMPLES)]
+    Sweep(Box<SweepArgs>),
     /// Measure one stage by itself, variant against variant
     Bench(BenchArgs),
     /// Make a film or a still of a recording: GIF, SVG, PNG

@@ -5,6 +5,7 @@ pub mod classify;
 pub mod doctor;
 pub mod render;
 pub mod run;
+pub mod sweep;
 
 use std::io;
 

@@ -70,6 +70,22 @@ pub struct RunConfig {
     pub config_file: Option<PathBuf>,
 }
 
+/// What holds where neither a flag nor the config file says otherwise.
+#[derive(Clone, Debug)]
+pub struct Defaults {
+    /// The engine.
+    pub engine: EngineChoice,
+    /// The knobs.
+    pub knobs: KnobValues,
+}
+
+impl Defaults {
+    /// Those of a run on so many cores.
+    pub fn of_run(cores: usize) -> Self {
+        Self { engine: EngineChoice::default(), knobs: KnobValues::defaults(cores) }
+    }
+}
+
 /// Where images come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputChoice {
@@ -135,6 +151,14 @@ impl RunConfig {
     /// # Errors
     /// Where the config file or a combination of flags makes no sense.
     pub fn load(args: RunArgs, cores: usize) -> Result<Self, ConfigError> {
+        Self::load_onto(args, Defaults::of_run(cores))
+    }
+
+    /// The same with other defaults.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub fn load_onto(args: RunArgs, defaults: Defaults) -> Result<Self, ConfigError> {
         let chosen = if args.no_config {
             None
         } else {
@@ -144,12 +168,12 @@ impl RunConfig {
             Some(path) => FileSettings::read(path)?,
             None => FileSettings::default(),
         };
-        Self { config_file: chosen, ..Self::merge(args, file, cores)? }.checked()
+        Self { config_file: chosen, ..Self::merge(args, file, defaults)? }.checked()
     }
 
     /// Flags before the file before defaults.
-    fn merge(args: RunArgs, file: FileSettings, cores: usize) -> Result<Self, ConfigError> {
-        let mut knobs = KnobValues::defaults(cores);
+    fn merge(args: RunArgs, file: FileSettings, defaults: Defaults) -> Result<Self, ConfigError> {
+        let Defaults { engine, mut knobs } = defaults;
         let mut set = Vec::new();
         for setting in file.knobs.iter().chain(&args.knobs.set) {
             knobs.set(setting.id, setting.value);
@@ -168,7 +192,7 @@ impl RunConfig {
                 "--engine {engine} and infer.device={device} say two different things; leave one out"
             )));
         }
-        let engine = args.engine.or(device).or(file.engine).unwrap_or_default();
+        let engine = args.engine.or(device).or(file.engine).unwrap_or(engine);
         if !engine.runs_models() && args.model.model.is_some() {
             return Err(ConfigError::Usage(format!(
                 "--model is for --engine cpu: the engine {engine} runs no model"
@@ -360,7 +384,7 @@ fn meant_command(path: &Path) -> Option<String> {
     if path.exists() {
         return None;
     }
-    nearest(word, ["run", "classify", "doctor", "help"].into_iter())
+    nearest(word, ["run", "classify", "sweep", "doctor", "help"].into_iter())
 }
 
 /// Cores that this process may use (affinity and control group counted); 1 where the system does
@@ -394,7 +418,7 @@ mod tests {
 
     fn settle(line: &str, file: &str) -> Result<RunConfig, ConfigError> {
         let file = FileSettings::parse(file, Path::new("/etc/pipetop.toml"))?;
-        RunConfig::merge(args(line), file, 4)?.checked()
+        RunConfig::merge(args(line), file, Defaults::of_run(4))?.checked()
     }
 
     #[test]

@@ -15,8 +15,9 @@
 //! | [`probe`] | clocks, histograms, thread states, instrumented locks and queues, GPUs |
 //! | [`pipeline`] | the measured stages, their knobs, the queues between them |
 //! | [`profile`] | sampling into snapshots, windows between them, the stage that limits |
-//! | [`export`] | the final report: text, JSON |
-//! | [`record`] | saved streams of snapshots, asciicasts of the screen |
+//! | [`tune`] | sweeps over knobs: points with confidence intervals, the laws of scaling |
+//! | [`export`] | the final report: text, JSON; a sweep's: text, CSV, JSON, SVG, PNG |
+//! | [`record`] | saved streams of snapshots, asciicasts of the screen, pictures and films of casts |
 //! | [`tui`] | the live dashboard |
 //! | [`cli`], [`config`] | the command line and the config file, settled into one run's settings |
 //! | [`commands`] | what each subcommand does with all of this |
@@ -32,3 +33,4 @@ pub mod probe;
 pub mod profile;
 pub mod record;
 pub mod tui;
+pub mod tune;

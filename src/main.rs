@@ -29,6 +29,7 @@ fn call(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Bench(args) => commands::bench::run(&args.command),
+        Command::Sweep(args) => commands::sweep::run(&args),
         Command::Run(args) => commands::run::run(*args),
         Command::Render(args) => commands::render::run(&args),
         Command::Classify(args) => commands::classify::run(&args),

@@ -46,6 +46,7 @@ fn the_help_of_each_command() {
     let mut all = String::new();
     let commands: [&[&str]; 6] = [
         &["classify"],
+        &["sweep"],
         &["bench"],
         &["bench", "preprocess"],
         &["bench", "infer"],

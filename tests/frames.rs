@@ -4,6 +4,8 @@
 mod frame;
 #[path = "support/scenario.rs"]
 mod scenario;
+#[path = "support/sweeps.rs"]
+mod sweeps;
 
 #[path = "frames/advised.rs"]
 mod advised;
@@ -23,6 +25,8 @@ mod running;
 mod sizes;
 #[path = "frames/threads.rs"]
 mod threads;
+#[path = "frames/tune.rs"]
+mod tune;
 
 use std::sync::Arc;
 

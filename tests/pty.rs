@@ -106,6 +106,34 @@ fn each_size_is_drawn_anew() {
     left_whole(&mut terminal, &["synthetic"]);
 }
 
+#[test]
+fn a_sweep_fills_its_chart_and_esc_keeps_what_was_measured() {
+    let args = ["sweep", "--over", "preprocess.threads=1..64", "--synthetic", "8", "--no-config"];
+    let limits = ["--limit", "0.3s", "--ci", "50"];
+    let mut terminal = Terminal::pipetop(LARGE, &[&args[..], &limits].concat());
+    terminal.wait("the chart with a point", |screen| {
+        let text = screen.contents();
+        let measured =
+            ["1 of 64, ", "2 of 64, ", "3 of 64, "].iter().any(|done| text.contains(done));
+        text.contains("throughput by preprocess.threads") && measured && text.contains("Esc end")
+    });
+    terminal.send("3");
+    terminal.wait("the locks meanwhile", |screen| screen.contents().contains("contended"));
+    terminal.send("1\x1b[C");
+    terminal.wait("that its knobs are not for turning", |screen| {
+        screen.contents().contains("the sweep turns the knobs")
+    });
+    terminal.send("5");
+    terminal.wait("the chart again", |screen| screen.contents().contains("Esc end"));
+    terminal.send("\x1b");
+    let status = terminal.exit();
+    terminal
+        .look(|screen| assert!(!screen.alternate_screen(), "the alternate screen is still there"));
+    let left = terminal.after_screen();
+    assert!(status.success(), "{status:?}\n{left}");
+    assert!(left.contains("INTERRUPTED: ") && left.contains("img/s"), "{left}");
+}
+
 fn line(screen: &Screen, row: u16) -> String {
     let columns = screen.size().1.get();
     screen.rows(0, columns).nth(usize::from(row)).unwrap_or_default()

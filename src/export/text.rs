@@ -1,6 +1,6 @@
 //! The report as text, 80 columns wide, for the scrollback of a terminal.
 
-mod format;
+pub(in crate::export) mod format;
 mod gpus;
 
 use std::fmt::Write;

@@ -2,9 +2,11 @@
 
 mod gpus;
 mod tables;
+mod tune;
 
 pub use gpus::GpusView;
 pub use tables::{LocksView, ThreadsView};
+pub use tune::TuneView;
 
 use ratatui::layout::{Position, Rect};
 use std::sync::Arc;
@@ -78,6 +80,7 @@ pub struct App {
     threads: ThreadsView,
     locks: LocksView,
     gpus: GpusView,
+    tune: TuneView,
     /// The knob whose gauge is held with the mouse.
     held: Option<KnobId>,
 }
@@ -100,6 +103,7 @@ impl Default for App {
             threads: ThreadsView::default(),
             locks: LocksView::default(),
             gpus: GpusView::default(),
+            tune: TuneView::default(),
             held: None,
         }
     }
@@ -110,6 +114,7 @@ impl App {
     pub fn handle(&mut self, event: Event, area: Rect) -> Effect {
         match event {
             Event::Snapshot(snapshot) => self.take(snapshot),
+            Event::Sweep(sweep) => self.take_sweep(sweep),
             Event::Key(key) => {
                 (self.refusal, self.notice) = (None, None);
                 if let Some(action) = keymap::action(self.place(), &key) {
@@ -328,6 +333,7 @@ impl App {
             Some(_) => None,
             None => Some(Box::new(self.live.clone())),
         };
+        self.tune.freeze(self.frozen.is_some());
     }
 
     fn go(&mut self, screen: Screen) {
@@ -380,6 +386,8 @@ impl App {
             Screen::Threads => Place::Threads,
             Screen::Locks => Place::Locks,
             Screen::Gpu => Place::Gpu,
+            Screen::Tune if self.sweep().is_some() => Place::Sweep,
+            Screen::Tune => Place::Tune,
         }
     }
 

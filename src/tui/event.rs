@@ -7,6 +7,7 @@ use ratatui::layout::Position;
 use std::sync::Arc;
 
 use crate::profile::snapshot::Snapshot;
+use crate::tune::sweep::Sweep;
 
 /// Something that happened.
 #[derive(Clone, Debug)]
@@ -21,6 +22,8 @@ pub enum Event {
     Resize(u16, u16),
     /// A new snapshot came.
     Snapshot(Arc<Snapshot>),
+    /// A sweep came on.
+    Sweep(Arc<Sweep>),
 }
 
 /// What the mouse did.

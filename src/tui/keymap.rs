@@ -88,6 +88,10 @@ pub enum Place {
     Locks,
     /// On the GPU screen.
     Gpu,
+    /// On the tune screen, where no sweep runs.
+    Tune,
+    /// On the tune screen while a sweep runs.
+    Sweep,
     /// On any screen with a table that is sorted.
     Tables,
     /// Where a thread's past is open.
@@ -205,6 +209,8 @@ mod tests {
             Place::Threads,
             Place::Locks,
             Place::Gpu,
+            Place::Tune,
+            Place::Sweep,
             Place::Past,
             Place::Filter,
             Place::Help,

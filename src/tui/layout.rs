@@ -5,6 +5,7 @@ use ratatui::layout::{Constraint, Layout as Split, Position, Rect};
 
 pub mod gpu;
 pub mod tables;
+pub mod tune;
 
 use super::app::App;
 use super::screens::Screen;
@@ -123,6 +124,8 @@ pub struct Layout {
     pub gpu_columns: Vec<Placed<gpus::Column>>,
     /// The parts of the GPU screen.
     pub gpu: gpu::GpuAreas,
+    /// The parts of the tune screen.
+    pub tune: tune::TuneAreas,
     /// The selected lock.
     pub detail: Option<Rect>,
     /// The keys.
@@ -172,6 +175,7 @@ pub fn layout(area: Rect, app: &App) -> Layout {
         lock_columns: Vec::new(),
         gpu_columns: Vec::new(),
         gpu: gpu::GpuAreas::default(),
+        tune: tune::TuneAreas::default(),
         detail: None,
         footer,
     };
@@ -180,6 +184,7 @@ pub fn layout(area: Rect, app: &App) -> Layout {
         Screen::Threads => tables::threads(&mut layout, body, app),
         Screen::Locks => tables::locks(&mut layout, body, app),
         Screen::Gpu => gpu::gpu(&mut layout, body, app),
+        Screen::Tune => tune::tune(&mut layout, body, app),
     }
     layout
 }
@@ -188,8 +193,8 @@ const fn head_height(size: Size) -> u16 {
     if size.bordered() { 4 } else { 2 }
 }
 
-/// Tabs stand at the right end of the head's first row: ` 1 Overview  2 Threads  3 Locks  4 GPU `.
-/// Where they have no room, the open one alone has its name: ` 1  2 Threads  3  4 `.
+/// Tabs stand at the right end of the head's first row: ` 1 Overview  2 Threads  3 Locks  4 GPU  5 Tune `.
+/// Where they have no room, the open one alone has its name: ` 1  2 Threads  3  4  5 `.
 fn tabs(head: Rect, open: Screen) -> Vec<(Screen, Rect)> {
     // At their right stands the clock.
     let clock = 12;

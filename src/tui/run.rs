@@ -124,12 +124,26 @@ pub enum Input {
 ///
 /// # Errors
 /// Where there is no terminal, or it goes away meanwhile.
-#[expect(clippy::needless_pass_by_value, reason = "they serve nothing but this run of the screen")]
 pub fn run(
     options: Options,
     snapshots: Receiver<Arc<Snapshot>>,
     control: &dyn Fn(Command) -> Result<(), KnobError>,
     stop: Arc<AtomicBool>,
+) -> Result<Exit, TuiError> {
+    run_feeding(options, snapshots, control, stop, |_| Ok(()))
+}
+
+/// The same, with somebody else who sends events: `feed` is called once the terminal is taken.
+///
+/// # Errors
+/// As [`run`], and where `feed` fails.
+#[expect(clippy::needless_pass_by_value, reason = "they serve nothing but this run of the screen")]
+pub fn run_feeding(
+    options: Options,
+    snapshots: Receiver<Arc<Snapshot>>,
+    control: &dyn Fn(Command) -> Result<(), KnobError>,
+    stop: Arc<AtomicBool>,
+    feed: impl FnOnce(Sender<Input>) -> io::Result<()>,
 ) -> Result<Exit, TuiError> {
     let Options { fps, mouse, ascii, color, screenshot } = options;
     if !io::stdout().is_terminal() {
@@ -141,6 +155,7 @@ pub fn run(
     let mut live = live.with_pictures(screenshot);
     let signals = Signals::watch();
     let (sender, inputs) = mpsc::channel();
+    feed(sender.clone()).map_err(TuiError::NoTerminal)?;
     let over = Arc::new(AtomicBool::new(false));
     let reader = {
         let over = Arc::clone(&over);

@@ -5,6 +5,7 @@ pub mod help;
 pub mod locks;
 pub mod overview;
 pub mod threads;
+pub mod tune;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -27,11 +28,13 @@ pub enum Screen {
     Locks,
     /// How busy the GPU is, and how full.
     Gpu,
+    /// How throughput goes with a knob.
+    Tune,
 }
 
 impl Screen {
     /// All screens, in the order of their tabs.
-    pub const ALL: [Self; 4] = [Self::Overview, Self::Threads, Self::Locks, Self::Gpu];
+    pub const ALL: [Self; 5] = [Self::Overview, Self::Threads, Self::Locks, Self::Gpu, Self::Tune];
 
     /// The name on its tab.
     pub const fn name(self) -> &'static str {
@@ -40,6 +43,7 @@ impl Screen {
             Self::Threads => "Threads",
             Self::Locks => "Locks",
             Self::Gpu => "GPU",
+            Self::Tune => "Tune",
         }
     }
 }
@@ -63,6 +67,7 @@ fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
         Screen::Threads => threads::render(frame, app, theme, &layout),
         Screen::Locks => locks::render(frame, app, theme, &layout),
         Screen::Gpu => gpu::render(frame, app, theme, &layout),
+        Screen::Tune => tune::render(frame, app, theme, &layout),
     }
     widgets::footer::render(frame, app, theme, layout.footer);
     if app.entry().is_some() {

@@ -12,7 +12,7 @@ fn state(driver: &mut Driver) -> String {
     let effects = driver.effects();
     let app = &driver.app;
     format!(
-        "{effects:?} {:?} {} {} {} {:?} {:?} {:?} {:?} {:?} {:?}",
+        "{effects:?} {:?} {} {} {} {:?} {:?} {:?} {:?} {:?} {:?} {}",
         app.screen(),
         app.help(),
         app.scrolled(),
@@ -22,7 +22,8 @@ fn state(driver: &mut Driver) -> String {
         app.entry(),
         app.threads(),
         app.locks(),
-        app.gpus()
+        app.gpus(),
+        app.selected_point()
     )
 }
 
@@ -48,6 +49,10 @@ fn every_key_in_the_keymap_does_something() {
                         driver = Driver::new((80, 24), &gpus);
                         driver.key(KeyCode::Char('4'));
                     }
+                    Place::Sweep => {
+                        driver = crate::tune::driver((80, 24), crate::sweeps::gil());
+                        driver.key(KeyCode::PageDown);
+                    }
                     Place::Past => {
                         driver.key(KeyCode::Char('2'));
                         driver.key(KeyCode::PageDown);
@@ -67,7 +72,7 @@ fn every_key_in_the_keymap_does_something() {
                         driver.key(KeyCode::Enter);
                         driver.typed("7");
                     }
-                    Place::Knobs | Place::Everywhere | Place::Always => {}
+                    Place::Knobs | Place::Tune | Place::Everywhere | Place::Always => {}
                 }
                 if binding.action == Action::Go(pipetop::tui::screens::Screen::Overview) {
                     driver.key(KeyCode::Char('2'));

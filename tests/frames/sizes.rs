@@ -7,7 +7,7 @@ use pipetop::tui::theme::Theme;
 use ratatui::crossterm::event::KeyCode;
 
 use crate::frame::{draw, text};
-use crate::{Driver, scenario};
+use crate::{Driver, scenario, sweeps};
 
 /// All widths at some heights, all heights at some widths.
 fn sizes() -> Vec<(u16, u16)> {
@@ -63,6 +63,35 @@ fn every_size_can_be_drawn_and_clicked() {
             for pointer in [Pointer::Press, Pointer::Drag, Pointer::WheelUp, Pointer::Release] {
                 driver.mouse(pointer, x, y);
             }
+        }
+    }
+}
+
+#[test]
+fn every_size_of_a_sweep_can_be_drawn_and_clicked() {
+    use pipetop::tui::event::Event;
+    let theme = Theme::new(ColorChoice::Indexed, false);
+    let empty = sweeps::planned(&["preprocess.threads=3"], &[], 1);
+    let two = sweeps::planned(
+        &["preprocess.threads=1..64", "infer.batch=1..512"],
+        &["native", "lock-pool"],
+        8,
+    );
+    let sweeps = [sweeps::under_way(), sweeps::gil(), sweeps::map(), sweeps::words(), empty, two];
+    for sweep in sweeps {
+        let mut driver = Driver::new((80, 24), &scenario::lock_limited().snapshots());
+        driver.send(Event::Sweep(std::sync::Arc::new(sweep)));
+        for (step, size) in sizes().into_iter().enumerate() {
+            driver.size = size;
+            match step % 6 {
+                1 => driver.key(KeyCode::PageDown),
+                4 => driver.key(KeyCode::PageUp),
+                _ => driver.key(KeyCode::Down),
+            }
+            draw(&driver.app, &theme, size);
+            let (x, y) = (size.0 * (step % 7) as u16 / 7, size.1 * (step % 5) as u16 / 5);
+            driver.mouse(Pointer::Press, x, y);
+            driver.key(KeyCode::Char('5'));
         }
     }
 }

@@ -6,7 +6,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 const NONE: &str = "—";
 
 /// A count, digits in groups of three from 10 000.
-pub(super) fn count(value: u64) -> String {
+pub(in crate::export) fn count(value: u64) -> String {
     let digits = value.to_string();
     if digits.len() < 5 {
         return digits;
@@ -22,7 +22,7 @@ pub(super) fn count(value: u64) -> String {
 }
 
 /// A rate: decimals where they mean something.
-pub(super) fn rate(value: Option<f64>) -> String {
+pub(in crate::export) fn rate(value: Option<f64>) -> String {
     value.map_or_else(
         || NONE.to_owned(),
         |value| match value {
@@ -34,7 +34,7 @@ pub(super) fn rate(value: Option<f64>) -> String {
 }
 
 /// Milliseconds: three digits, more or less.
-pub(super) fn ms(value: Option<f64>) -> String {
+pub(in crate::export) fn ms(value: Option<f64>) -> String {
     value.map_or_else(
         || NONE.to_owned(),
         |value| match value {
@@ -48,12 +48,12 @@ pub(super) fn ms(value: Option<f64>) -> String {
 }
 
 /// A share in percent.
-pub(super) fn percent(share: Option<f64>) -> String {
+pub(in crate::export) fn percent(share: Option<f64>) -> String {
     share.map_or_else(|| NONE.to_owned(), |share| format!("{:.0}%", share * 100.0))
 }
 
 /// A name from outside: control characters are written out, so that none reaches the terminal.
-pub(super) fn shown(name: &str) -> String {
+pub(in crate::export) fn shown(name: &str) -> String {
     let mut safe = String::with_capacity(name.len());
     for c in name.chars() {
         if c.is_control() {
@@ -66,7 +66,7 @@ pub(super) fn shown(name: &str) -> String {
 }
 
 /// The text, cut to `width` columns with a mark where something is missing.
-pub(super) fn clipped(text: &str, width: usize) -> String {
+pub(in crate::export) fn clipped(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
@@ -83,7 +83,7 @@ pub(super) fn clipped(text: &str, width: usize) -> String {
 }
 
 /// The text in lines of at most `width` columns, broken at spaces.
-pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub(in crate::export) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_inclusive(' ') {
         let line = lines.last_mut().expect("there is one line from the start");

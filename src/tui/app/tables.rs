@@ -230,6 +230,7 @@ impl App {
                 let Some(now) = self.gpu() else { return };
                 self.select_gpu(now.saturating_add_signed(by), page);
             }
+            Screen::Tune => self.move_point(by, page),
         }
     }
 
@@ -328,6 +329,9 @@ impl App {
             if first + row < self.gpu_keys().len() {
                 self.select_gpu(first + row, page);
             }
+        } else if self.screen == Screen::Tune {
+            let Some(row) = row else { return };
+            self.select_point(row, page);
         } else if self.screen == Screen::Threads && !self.threads.open {
             let heads = layout.thread_columns.iter();
             if let Some(placed) = heads.copied().find(|placed| placed.head.contains(at)) {

@@ -264,6 +264,27 @@ pub const KEYMAP: &[Hint] = &[
         ],
     },
     Hint {
+        place: Place::Sweep,
+        keys: ("Esc", "Esc"),
+        also: "",
+        short: "end",
+        long: "end the sweep; what was measured is kept",
+        bindings: &[bind!(Sweep, Action::Quit, [Key::code(KeyCode::Esc)])],
+    },
+    Hint {
+        place: Place::Sweep,
+        keys: ("↑↓", "Up/Down"),
+        also: "k j  PgUp PgDn  wheel click",
+        short: "select",
+        long: "select a point",
+        bindings: &[
+            bind!(Sweep, Action::Row(-1), [Key::code(KeyCode::Up), Key::char('k')]),
+            bind!(Sweep, Action::Row(1), [Key::code(KeyCode::Down), Key::char('j')]),
+            bind!(Sweep, Action::Page(-1), [Key::code(KeyCode::PageUp)]),
+            bind!(Sweep, Action::Page(1), [Key::code(KeyCode::PageDown)]),
+        ],
+    },
+    Hint {
         place: Place::Tables,
         keys: ("PgUp PgDn", "PgUp PgDn"),
         also: "Home End  g G",
@@ -278,15 +299,16 @@ pub const KEYMAP: &[Hint] = &[
     },
     Hint {
         place: Place::Everywhere,
-        keys: ("1 2 3 4", "1 2 3 4"),
+        keys: ("1 2 3 4 5", "1 2 3 4 5"),
         also: "click",
         short: "",
-        long: "overview, threads, locks, GPU",
+        long: "overview, threads, locks, GPU, tune",
         bindings: &[
             bind!(Everywhere, Action::Go(Screen::Overview), [Key::char('1')]),
             bind!(Everywhere, Action::Go(Screen::Threads), [Key::char('2')]),
             bind!(Everywhere, Action::Go(Screen::Locks), [Key::char('3')]),
             bind!(Everywhere, Action::Go(Screen::Gpu), [Key::char('4')]),
+            bind!(Everywhere, Action::Go(Screen::Tune), [Key::char('5')]),
         ],
     },
     Hint {
