@@ -30,6 +30,7 @@ fn call(command: Command) -> Result<Exit, Failure> {
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Bench(args) => commands::bench::run(&args.command),
         Command::Run(args) => commands::run::run(*args),
+        Command::Replay(args) => commands::replay::run(&args),
         Command::Classify(args) => commands::classify::run(&args),
     }
 }

@@ -14,16 +14,23 @@
 pub mod advice;
 pub mod app;
 pub mod event;
+pub mod feed;
 pub mod format;
+mod input;
 pub mod keymap;
 pub mod layout;
+pub mod pace;
 pub mod readings;
+pub mod reel;
 pub mod run;
 pub mod screens;
+pub mod script;
 pub mod table;
 pub mod terminal;
 pub mod theme;
+pub mod unseen;
 pub mod widgets;
 
-pub use run::{Exit, Options, TuiError, run};
+pub use feed::Feed;
+pub use run::{Exit, Left, Options, TuiError, run, run_unseen};
 pub use theme::{ColorChoice, ascii_wanted};

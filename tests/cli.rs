@@ -44,8 +44,14 @@ fn the_long_help() {
 #[test]
 fn the_help_of_each_command() {
     let mut all = String::new();
-    let commands: [&[&str]; 5] =
-        [&["classify"], &["bench"], &["bench", "preprocess"], &["bench", "infer"], &["doctor"]];
+    let commands: [&[&str]; 6] = [
+        &["classify"],
+        &["bench"],
+        &["bench", "preprocess"],
+        &["bench", "infer"],
+        &["replay"],
+        &["doctor"],
+    ];
     for command in commands {
         let output = pipetop(&[command, &["-h"]].concat());
         assert_eq!(output.status.code(), Some(0));

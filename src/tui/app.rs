@@ -1,6 +1,7 @@
 //! The state of the screen: plain data and named methods. No drawing, no input or output.
 
 mod gpus;
+mod kept;
 mod tables;
 
 pub use gpus::GpusView;
@@ -18,6 +19,7 @@ use crate::pipeline::knobs::{Command, KNOBS, KnobError, KnobId, KnobKind, KnobVa
 use crate::profile::history::{History, Length};
 use crate::profile::snapshot::Snapshot;
 use crate::profile::window::Window;
+use crate::record::player::{Playback, Steer};
 
 /// After so many snapshots the pipeline's word counts, even if it is not what we asked for.
 const PATIENCE: u8 = 5;
@@ -31,6 +33,10 @@ pub enum Effect {
     None,
     /// Pass on a command.
     Send(Command),
+    /// Begin or end a recording of the screen.
+    Record,
+    /// Steer the replay.
+    Play(Steer),
     /// Suspend the program.
     Suspend,
     /// Leave.
@@ -67,12 +73,29 @@ pub struct App {
     asked: [Option<Asked>; KNOBS.len()],
     entry: Option<Entry>,
     refusal: Option<String>,
+    /// What the person must know, until the next key.
+    notice: Option<String>,
+    /// What a script has to say.
+    caption: Option<String>,
+    /// How long the screen has been recorded, in whole seconds.
+    recording: Option<u64>,
+    /// Of a replay, where it stands.
+    playback: Option<Playback>,
     length: Length,
     threads: ThreadsView,
     locks: LocksView,
     gpus: GpusView,
-    /// The knob whose gauge is held with the mouse.
-    held: Option<KnobId>,
+    /// What is held with the mouse.
+    held: Option<Held>,
+}
+
+/// What is held with the mouse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Held {
+    /// A knob's gauge.
+    Knob(KnobId),
+    /// The time bar of a replay.
+    TimeBar,
 }
 
 impl Default for App {
@@ -88,6 +111,10 @@ impl Default for App {
             asked: [None; KNOBS.len()],
             entry: None,
             refusal: None,
+            notice: None,
+            caption: None,
+            recording: None,
+            playback: None,
             length: Length::default(),
             threads: ThreadsView::default(),
             locks: LocksView::default(),
@@ -103,8 +130,9 @@ impl App {
         match event {
             Event::Snapshot(snapshot) => self.take(snapshot),
             Event::Key(key) => {
-                self.refusal = None;
-                if let Some(action) = keymap::action(self.place(), &key) {
+                (self.refusal, self.notice) = (None, None);
+                let replay = self.playback.is_some();
+                if let Some(action) = keymap::action(self.place(), replay, &key) {
                     return self.act(action, area);
                 }
                 if let Some(c) = key.code.as_char() {
@@ -137,8 +165,12 @@ impl App {
             }
         }
         self.live.push(snapshot);
+        self.close_what_is_gone();
+    }
+
+    fn close_what_is_gone(&mut self) {
         if self.threads.open() && self.opened().is_none() {
-            // It is gone: what was selected in its place was not asked for.
+            // What was selected in its place was not asked for.
             self.threads.close();
         }
     }
@@ -198,6 +230,8 @@ impl App {
                 }
                 None => self.threads.erase_filter(),
             },
+            Action::Record => return Effect::Record,
+            Action::Play(steer) => return Effect::Play(steer),
             Action::Suspend => return Effect::Suspend,
             Action::Quit => return Effect::Quit,
         }
@@ -212,7 +246,11 @@ impl App {
                 self.held = None;
                 Effect::None
             }
-            Pointer::Drag => self.held.map_or(Effect::None, |id| self.set_at(id, at, &layout)),
+            Pointer::Drag => match self.held {
+                Some(Held::Knob(id)) => self.set_at(id, at, &layout),
+                Some(Held::TimeBar) => self.seek_at(at, &layout),
+                None => Effect::None,
+            },
             Pointer::WheelUp | Pointer::WheelDown => {
                 let up = pointer == Pointer::WheelUp;
                 if self.help {
@@ -234,7 +272,7 @@ impl App {
     }
 
     fn press(&mut self, at: Position, layout: &Layout) -> Effect {
-        self.refusal = None;
+        (self.refusal, self.notice) = (None, None);
         if self.help {
             self.help = false;
             return Effect::None;
@@ -243,10 +281,13 @@ impl App {
         self.threads.keep_filter();
         if let Some(screen) = layout.tab_at(at) {
             self.go(screen);
+        } else if layout.time_bar.is_some_and(|bar| bar.contains(at)) {
+            self.held = Some(Held::TimeBar);
+            return self.seek_at(at, layout);
         } else if let Some(knob) = layout.knob_at(at) {
             self.select(knob.id);
             if knob.gauge.contains(at) {
-                self.held = Some(knob.id);
+                self.held = Some(Held::Knob(knob.id));
                 return self.set_at(knob.id, at, layout);
             }
         } else {
@@ -316,7 +357,8 @@ impl App {
         };
     }
 
-    fn go(&mut self, screen: Screen) {
+    /// Goes to a screen.
+    pub(super) fn go(&mut self, screen: Screen) {
         self.screen = screen;
         self.held = None;
         self.entry = None;
