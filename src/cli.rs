@@ -107,6 +107,8 @@ pub enum Command {
     Bench(BenchArgs),
     /// Make a film or a still of a recording: GIF, SVG, PNG
     Render(Box<RenderArgs>),
+    /// Play a saved run again: the dashboard, or its report with --headless
+    Replay(Box<ReplayArgs>),
     /// Say what this machine has, and what to do about what is missing
     Doctor(DoctorArgs),
 }
@@ -199,6 +201,16 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE", help_heading = "Run")]
     pub output: Option<PathBuf>,
 
+    /// Save the run, to be played again with `pipetop replay FILE`
+    #[arg(long, value_name = "FILE", help_heading = "Recording")]
+    pub save: Option<PathBuf>,
+    /// The most that --save writes, in MiB; what comes after is counted and left out [default: 1024]
+    #[arg(long, value_name = "MIB", requires = "save", value_parser = clap::value_parser!(u64).range(2..=1 << 20), help_heading = "Recording")]
+    pub save_limit: Option<u64>,
+    /// Screencast and script.
+    #[command(flatten)]
+    pub recording: RecordingArgs,
+
     /// Settings of the engine and its model.
     #[command(flatten)]
     pub model: ModelArgs,
@@ -239,6 +251,62 @@ pub struct RunArgs {
     /// How much to log [default: info]
     #[arg(long, value_name = "LEVEL", value_enum, requires = "log", help_heading = "Settings")]
     pub log_level: Option<LogLevel>,
+}
+
+/// Screencast and script: of a run and of a replay.
+#[derive(Args, Clone, Debug, Default)]
+pub struct RecordingArgs {
+    /// Record the dashboard into a screencast for asciinema; the key r does so at any time
+    #[arg(long, value_name = "FILE.cast", help_heading = "Recording")]
+    pub record: Option<PathBuf>,
+    /// The screencast's format: 3, or 2 for older players [default: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=3), help_heading = "Recording")]
+    pub cast_version: Option<u8>,
+    /// Record a screen of this size, as in 100x30, without any terminal
+    #[arg(long, value_name = "COLSxROWS", value_parser = values::size, requires = "record", help_heading = "Recording")]
+    pub screen: Option<(u16, u16)>,
+    /// Press keys, turn knobs and show captions as this file says (demo/ has some)
+    #[arg(long, value_name = "FILE.toml", help_heading = "Recording")]
+    pub script: Option<PathBuf>,
+}
+
+/// Arguments of `replay`.
+#[derive(Args, Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag that a person may give")]
+pub struct ReplayArgs {
+    /// A run that was saved with --save
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Begin at this time of the run; with --headless, report the run up to it
+    #[arg(long, value_name = "TIME", value_parser = values::moment)]
+    pub at: Option<Duration>,
+    /// How many times as fast as it was, 0.25 to 16
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = values::speed)]
+    pub speed: f64,
+    /// Begin again at the end
+    #[arg(long = "loop")]
+    pub looping: bool,
+    /// No dashboard: the run's report on stdout
+    #[arg(long, conflicts_with_all = ["fps", "no_mouse", "speed", "looping"])]
+    pub headless: bool,
+    /// Write the report as JSON; `-` is stdout, which then holds nothing else
+    #[arg(long, value_name = "FILE|-", value_parser = values::sink)]
+    pub json: Option<Sink>,
+    /// Screencast and script.
+    #[command(flatten)]
+    pub recording: RecordingArgs,
+    /// Frames a second at most, 1 to 60
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=60))]
+    pub fps: u32,
+    /// Leave the mouse to the terminal
+    #[arg(long)]
+    pub no_mouse: bool,
+    /// Draw with ASCII characters alone
+    #[arg(long)]
+    pub ascii: bool,
+    /// When to use colour
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    pub color: ColorChoice,
 }
 
 /// The model and what it wants of each picture.

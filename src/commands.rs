@@ -3,7 +3,9 @@
 pub mod bench;
 pub mod classify;
 pub mod doctor;
+mod recording;
 pub mod render;
+pub mod replay;
 pub mod run;
 pub mod sweep;
 
@@ -12,6 +14,7 @@ use std::io;
 use crate::config::ConfigError;
 use crate::pipeline::infer::ModelError;
 use crate::pipeline::source::SourceError;
+use crate::record::stream::{OpenError, SaveError};
 
 /// How a command ends: the exit code tells scripts what to think of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,6 +91,18 @@ impl From<ConfigError> for Failure {
             ConfigError::Knob(_) | ConfigError::Usage(_) => "all options and knobs: pipetop --help",
         };
         Self::usage(error.to_string()).hint(hint)
+    }
+}
+
+impl From<SaveError> for Failure {
+    fn from(error: SaveError) -> Self {
+        Self::new(error.to_string()).hint("name another file with --save")
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        Self::new(error.to_string())
     }
 }
 

@@ -5,11 +5,15 @@ pub mod file;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::cli::{ClassifyArgs, ColorChoice, LogLevel, ModelArgs, Picture, RunArgs, Setting, Sink};
+use crate::cli::{
+    ClassifyArgs, ColorChoice, LogLevel, ModelArgs, Picture, RecordingArgs, RunArgs, Setting, Sink,
+};
 use crate::pipeline::infer::model::GPU_BATCH;
 use crate::pipeline::infer::{EngineChoice, EngineInfo, ModelOptions, parse_engine};
 use crate::pipeline::knobs::{DEVICES, KnobError, KnobId, KnobValue, KnobValues, nearest};
 use crate::pipeline::source::{DEFAULT_COUNT, DEFAULT_SEED, Source, SourceError};
+use crate::record::cast::DEFAULT_VERSION;
+use crate::record::stream::save::DEFAULT_LIMIT;
 use file::FileSettings;
 
 /// The most pixels that an image may have where nothing else is set.
@@ -40,6 +44,12 @@ pub struct RunConfig {
     pub json: Option<Sink>,
     /// Where a JSON line an image goes.
     pub output: Option<PathBuf>,
+    /// Where the run is saved.
+    pub save: Option<PathBuf>,
+    /// The most bytes that a saved run takes.
+    pub save_limit: u64,
+    /// Screencast and script.
+    pub recording: RecordingConfig,
     /// The engine.
     pub engine: EngineChoice,
     /// The model and what it wants of each picture.
@@ -83,6 +93,40 @@ impl Defaults {
     /// Those of a run on so many cores.
     pub fn of_run(cores: usize) -> Self {
         Self { engine: EngineChoice::default(), knobs: KnobValues::defaults(cores) }
+    }
+}
+
+/// How the dashboard is recorded, and who drives it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordingConfig {
+    /// Where a screencast goes from the start.
+    pub record: Option<PathBuf>,
+    /// The version of screencasts.
+    pub version: u8,
+    /// The size of a screen without a terminal.
+    pub size: Option<(u16, u16)>,
+    /// The script.
+    pub script: Option<PathBuf>,
+}
+
+impl RecordingConfig {
+    /// The settings that the arguments make.
+    ///
+    /// # Errors
+    /// Where they ask for a dashboard and for none.
+    pub fn settle(args: RecordingArgs, headless: bool) -> Result<Self, ConfigError> {
+        let RecordingArgs { record, cast_version, screen: size, script } = args;
+        let asked = [("--record", record.is_some()), ("--script", script.is_some())];
+        if let Some((flag, _)) =
+            asked.iter().find(|(_, asked)| *asked && headless && size.is_none())
+        {
+            return Err(ConfigError::Usage(format!(
+                "{flag} is for the dashboard, and this is to be headless: to record one without a \
+                 terminal, leave --headless out and say --record FILE.cast --screen 100x30"
+            )));
+        }
+        let version = cast_version.unwrap_or(DEFAULT_VERSION);
+        Ok(Self { record, version, size, script })
     }
 }
 
@@ -208,12 +252,16 @@ impl RunConfig {
         } else {
             InputChoice::Paths(args.paths)
         };
+        let headless = args.headless || args.json == Some(Sink::Stdout);
         Ok(Self {
             input,
             max_pixels: args.max_pixels.or(file.max_pixels).unwrap_or(DEFAULT_MAX_PIXELS),
             once: args.once,
             duration: args.duration,
-            headless: args.headless || args.json == Some(Sink::Stdout),
+            headless,
+            save: args.save,
+            save_limit: args.save_limit.map_or(DEFAULT_LIMIT, |mib| mib << 20),
+            recording: RecordingConfig::settle(args.recording, headless)?,
             json: args.json,
             output: to_file(args.output)?,
             engine,

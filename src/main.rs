@@ -32,6 +32,7 @@ fn call(command: Command) -> Result<Exit, Failure> {
         Command::Sweep(args) => commands::sweep::run(&args),
         Command::Run(args) => commands::run::run(*args),
         Command::Render(args) => commands::render::run(&args),
+        Command::Replay(args) => commands::replay::run(&args),
         Command::Classify(args) => commands::classify::run(&args),
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod history;
 pub mod limit;
+pub mod marks;
 pub mod sampler;
 pub mod snapshot;
 pub mod window;

@@ -7,4 +7,7 @@
 //! ```
 
 pub mod cast;
+pub mod player;
 pub mod render;
+pub mod stream;
+pub mod tape;

@@ -44,13 +44,14 @@ fn the_long_help() {
 #[test]
 fn the_help_of_each_command() {
     let mut all = String::new();
-    let commands: [&[&str]; 6] = [
+    let commands: [&[&str]; 8] = [
         &["classify"],
         &["sweep"],
         &["bench"],
         &["bench", "preprocess"],
         &["bench", "infer"],
         &["render"],
+        &["replay"],
         &["doctor"],
     ];
     for command in commands {

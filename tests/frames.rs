@@ -30,7 +30,9 @@ mod tune;
 
 use std::sync::Arc;
 
+use pipetop::profile::history::History;
 use pipetop::profile::snapshot::Snapshot;
+use pipetop::record::player::Playback;
 use pipetop::tui::app::{App, Effect};
 use pipetop::tui::event::{Event, Pointer};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -47,6 +49,28 @@ impl Driver {
     fn new(size: (u16, u16), snapshots: &[Arc<Snapshot>]) -> Self {
         let mut driver = Self { app: App::default(), size, effects: Vec::new() };
         driver.feed(snapshots);
+        driver
+    }
+
+    /// A replay of which all was seen, stopped at its end.
+    fn replay(size: (u16, u16), snapshots: &[Arc<Snapshot>]) -> Self {
+        let mut driver = Self::new(size, &[]);
+        let mut history = History::default();
+        for snapshot in snapshots {
+            history.push(Arc::clone(snapshot));
+        }
+        let last = snapshots.last().expect("a replay has snapshots");
+        let playback = Playback {
+            at: last.at,
+            from: snapshots[0].at,
+            to: last.at,
+            playing: false,
+            speed: 1.0,
+            looping: false,
+            changes: Arc::new(last.changes.iter().map(|change| change.at).collect()),
+            error: None,
+        };
+        driver.app.show(history, playback);
         driver
     }
 

@@ -84,6 +84,39 @@ fn sigterm_leaves_as_q_does() {
 }
 
 #[test]
+fn a_recording_is_told_follows_the_size_and_ends_with_a_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let cast = folder.path().join("a.cast");
+    let record = ["--record", cast.to_str().unwrap()];
+    let mut terminal = Terminal::pipetop(LARGE, &[LIGHT, &record].concat());
+    terminal.wait("the dashboard", |screen| {
+        dashboard(screen) && screen.contents().contains("● REC 00:0")
+    });
+    terminal.send("\x1b[C");
+    terminal.wait("2 threads", |screen| knob_says(screen, "preprocess.threads", "2 thr"));
+    terminal.resize((104, 30));
+    terminal.wait("a smaller one", |screen| line(screen, 29).contains("q quit"));
+    // A key that comes together with the signal of a new size may be read late.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    terminal.send("r");
+    terminal.wait("the end of the recording", |screen| {
+        let text = screen.contents();
+        text.contains("recorded ") && !text.contains("● REC")
+    });
+    terminal.send("q");
+    left_whole(&mut terminal, &["synthetic"]);
+    let cast = std::fs::read_to_string(cast).unwrap();
+    for part in [
+        "\"cols\":120,\"rows\":36",
+        "\"r\", \"104x30\"",
+        "preprocess.threads 1 → 2",
+        "\"x\", \"0\"",
+    ] {
+        assert!(cast.contains(part), "{part}");
+    }
+}
+
+#[test]
 fn each_size_is_drawn_anew() {
     let mut terminal = Terminal::pipetop(LARGE, LIGHT);
     terminal.wait("the dashboard", dashboard);

@@ -50,7 +50,7 @@ pub struct RenderArgs {
     #[arg(long, value_name = "N", value_parser = values::film_fps)]
     pub fps: Option<f64>,
     /// So many times as fast as recorded, 0.1 to 100 [default: 1]
-    #[arg(long, value_name = "X", value_parser = values::speed)]
+    #[arg(long, value_name = "X", value_parser = values::film_speed)]
     pub speed: Option<f64>,
     /// Cut pauses to so many seconds [default: what the cast asks for]
     #[arg(long, value_name = "S", value_parser = values::duration)]

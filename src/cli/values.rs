@@ -59,6 +59,31 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A moment of a run: a time as in [`duration`], or 0.
+pub(super) fn moment(text: &str) -> Result<Duration, String> {
+    if text.trim().parse() == Ok(0.0) { Ok(Duration::ZERO) } else { duration(text) }
+}
+
+/// How many times as fast as it was.
+pub(super) fn speed(text: &str) -> Result<f64, String> {
+    let speed = text.trim().trim_end_matches(['x', '×']).parse().ok();
+    speed
+        .filter(|speed| (0.25..=16.0).contains(speed))
+        .ok_or_else(|| "it takes a speed from 0.25 to 16, as in 0.5 or 4".into())
+}
+
+/// A screen's size: columns and rows.
+pub(super) fn size(text: &str) -> Result<(u16, u16), String> {
+    let (columns, rows) = text.split_once(['x', '×']).unwrap_or_default();
+    let read = |text: &str, least| text.trim().parse().ok().filter(|n| (least..=1000).contains(n));
+    let (least_columns, least_rows) = crate::tui::layout::LEAST;
+    read(columns, least_columns).zip(read(rows, least_rows)).ok_or_else(|| {
+        format!(
+            "it takes columns and rows, as in 100x30: {least_columns}x{least_rows} or more, and up to 1000"
+        )
+    })
+}
+
 /// Seconds above 0 and up to an hour.
 pub(super) fn seconds(text: &str) -> Result<f64, String> {
     let seconds = text.trim().trim_end_matches('s').parse().ok();
@@ -114,7 +139,7 @@ pub(super) fn film_fps(text: &str) -> Result<f64, String> {
 }
 
 /// How fast a film runs.
-pub(super) fn speed(text: &str) -> Result<f64, String> {
+pub(super) fn film_speed(text: &str) -> Result<f64, String> {
     let speed = text.trim().trim_end_matches('x').parse().ok();
     speed
         .filter(|speed| (0.1..=100.0).contains(speed))
@@ -156,6 +181,18 @@ mod tests {
         for bad in ["0", "0s", "-1", "soon", "", "NaN", "1e300"] {
             assert!(duration(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn sizes_and_speeds_are_read_and_refused_with_what_they_should_be() {
+        assert_eq!(size("100x30"), Ok((100, 30)));
+        for bad in ["", "100", "x", "40x30", "100x5", "100x30x2", "2000x30", "ax30"] {
+            assert!(size(bad).unwrap_err().contains("as in 100x30"), "{bad}");
+        }
+        assert_eq!((speed("4"), speed("0.25x")), (Ok(4.0), Ok(0.25)));
+        assert!(speed("0").is_err() && speed("17").is_err() && speed("fast").is_err());
+        assert_eq!(moment("0"), Ok(Duration::ZERO));
+        assert_eq!(moment("1m"), Ok(Duration::from_mins(1)));
     }
 
     #[test]

@@ -5,23 +5,26 @@ mod headless;
 pub(crate) mod setup;
 
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{BufWriter, Write};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use self::conduct::Conductor;
+use super::recording::{self, Screen};
 use super::{Exit, Failure, print};
 use crate::cli::{RunArgs, Sink};
 use crate::config::{RunConfig, UNATTENDED};
 use crate::export::json;
 use crate::export::report::Report;
-use crate::export::text;
+use crate::export::text::{self, Style};
 use crate::pipeline::control::{Parts, Pipeline};
 use crate::probe::gpu::{Gpus, nvml::Driver};
 use crate::probe::registry::Registry;
 use crate::profile::sampler::{Assembler, OWN, Sampler, run_info};
 use crate::profile::snapshot::Snapshot;
-use crate::tui;
+use crate::record::stream::{Figures, SaveError, Saved, Saver};
+use crate::tui::script::Script;
+use crate::tui::{self, Feed};
 
 /// Snapshots that wait for the screen at most; it takes the newest.
 const WAITING_SNAPSHOTS: usize = 64;
@@ -34,14 +37,16 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut config = RunConfig::load(args, cores)?;
     setup::start_log(&config)?;
-    setup::try_json(&config)?;
+    setup::try_json(config.json.as_ref())?;
+    let script = recording::script(&config.recording, false)?;
+    let screen = choose_screen(&mut config)?;
+    recording::try_record(&config.recording)?;
     let source = setup::source(&config)?;
     let engine = setup::engine(config.engine, &config.model)?;
     config.follow(engine.info());
-    let dashboard = choose_dashboard(&mut config);
     let registry = if config.probes { Registry::default() } else { Registry::bare() };
     let registry = Arc::new(registry);
-    let _own = registry.register(if dashboard { "ui" } else { "main" }, OWN);
+    let _own = registry.register(if screen == Screen::None { "main" } else { "ui" }, OWN);
     let parts = Parts {
         source,
         engine,
@@ -53,44 +58,45 @@ pub fn run(args: RunArgs) -> Result<Exit, Failure> {
         batch_bytes: setup::batch_bytes(),
     };
     let pipeline = Arc::new(Pipeline::prepare(parts, &registry).map_err(setup::not_started)?);
-    let outcome = watch(&config, dashboard, &pipeline)?;
-    let report = Report::new(&outcome.warm, &outcome.end, &outcome.done);
-    write_report(&config, &report, dashboard)?;
+    let outcome = watch(&config, screen, script, &pipeline)?;
+    let Figures { warm, end, done } = &outcome.figures;
+    let report = Report::new(warm, end, done);
+    let alone = screen != Screen::Terminal;
+    write_report(config.json.as_ref(), setup::text_style(config.ascii), &report, alone)?;
     verdict(&config, &pipeline, &outcome, &report)
 }
 
-/// Whether there is a dashboard; without a terminal a run that nothing ends is given an end.
-fn choose_dashboard(config: &mut RunConfig) -> bool {
-    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    let terminal = std::io::stdout().is_terminal() && !dumb;
-    if terminal && !config.headless {
-        return true;
-    }
-    if !terminal && !config.headless {
+/// On what the dashboard is drawn. Without a terminal a run that nothing ends is given an end.
+fn choose_screen(config: &mut RunConfig) -> Result<Screen, Failure> {
+    let screen = Screen::choose(&config.recording, config.headless)?;
+    if screen == Screen::None && !config.headless {
         setup::tell(&["standard output is no terminal: running without the dashboard".to_owned()]);
     }
-    if !config.once && config.duration.is_none() {
+    let ends = config.once || config.duration.is_some();
+    let scripted = screen != Screen::None && config.recording.script.is_some();
+    if screen != Screen::Terminal && !ends && !scripted {
         let seconds = UNATTENDED.as_secs();
         setup::tell(&[format!(
             "stopping after {seconds} s: set another end with --duration or --once"
         )]);
         config.duration = Some(UNATTENDED);
     }
-    false
+    Ok(screen)
 }
 
 /// The snapshots that a report is made of, and how the screen ended.
 struct Outcome {
-    warm: Arc<Snapshot>,
-    end: Arc<Snapshot>,
-    done: Arc<Snapshot>,
+    figures: Figures,
     screen: Option<tui::TuiError>,
+    told: Vec<String>,
+    saved: Result<Option<Saved>, SaveError>,
 }
 
 /// Samples the pipeline, shows it, and ends it.
 fn watch(
     config: &RunConfig,
-    dashboard: bool,
+    screen: Screen,
+    script: Option<Script>,
     pipeline: &Arc<Pipeline>,
 ) -> Result<Outcome, Failure> {
     let signals = setup::Signals::watch()?;
@@ -104,12 +110,20 @@ fn watch(
             Err(error) => tracing::warn!("no thread to watch GPUs with: {error}"),
         }
     }
-    let conductor = Arc::new(Conductor::new(Arc::clone(pipeline), config.duration, config.once));
+    let conductor = Arc::new(Conductor::new(Arc::clone(pipeline)));
+    let saver = match &config.save {
+        Some(path) => Some(Saver::start(path, config.save_limit, pipeline.registry())?),
+        None => None,
+    };
     let (sender, snapshots) = mpsc::sync_channel(WAITING_SNAPSHOTS);
     let sink = {
         let conductor = Arc::clone(&conductor);
+        let saved = saver.as_ref().map(Saver::sink);
         move |snapshot: &Arc<Snapshot>| {
             conductor.look(snapshot);
+            if let Some(saved) = &saved {
+                saved.push(snapshot);
+            }
             // A screen that does not keep up misses snapshots; the next one says all the same.
             let _ = sender.try_send(Arc::clone(snapshot));
         }
@@ -120,20 +134,36 @@ fn watch(
     })?;
     // The first sample was of nothing: all that follows is in the figures.
     pipeline.begin();
-    let screen = if dashboard {
-        let options = tui::Options {
-            fps: f64::from(config.fps),
-            mouse: config.mouse,
-            ascii: config.ascii,
-            color: setup::color(config.color),
-            screenshot: config.screenshot.into(),
-        };
-        let control = |command| pipeline.command(command);
-        tui::run(options, snapshots, &control, Arc::clone(&signals.seen)).err()
-    } else {
-        drop(snapshots);
-        headless::wait(&sampler, pipeline, &signals.seen);
-        None
+    let control = |command| pipeline.command(command);
+    let stop = &signals.seen;
+    let options = tui::Options {
+        fps: f64::from(config.fps),
+        mouse: config.mouse,
+        ascii: config.ascii,
+        color: setup::color(config.color),
+        screenshot: config.screenshot.into(),
+        reel: recording::reel(
+            &config.recording,
+            pipeline.source().info(),
+            pipeline.engine().info(),
+            true,
+        ),
+        script,
+    };
+    let feed = Feed::Live(snapshots);
+    let left = match screen {
+        Screen::Terminal => Some(tui::run(options, feed, &control, stop)),
+        Screen::Unseen(size) => Some(Ok(tui::run_unseen(options, size, feed, &control, stop))),
+        Screen::None => {
+            drop(feed);
+            headless::wait(&sampler, pipeline, stop);
+            None
+        }
+    };
+    let (screen, told) = match left {
+        None => (None, Vec::new()),
+        Some(Ok(left)) => (left.exit.err(), left.told),
+        Some(Err(error)) => (Some(error), Vec::new()),
     };
     // The terminal is as it was: from here on a second signal may end the program at once.
     signals.let_a_second_one_kill();
@@ -143,16 +173,35 @@ fn watch(
     }
     let done = sampler.finish();
     let (warm, end) = conductor.window(&done);
-    Ok(Outcome { warm, end, done, screen })
+    let figures = Figures { warm, end, done };
+    let saved = saver.map(|saver| saver.finish(figures.clone())).transpose();
+    Ok(Outcome { figures, screen, told, saved })
 }
 
-/// The report where it belongs: text on stdout, JSON where it was asked for. A file that cannot be
-/// written does not cost the text.
-fn write_report(config: &RunConfig, report: &Report, dashboard: bool) -> Result<(), Failure> {
-    let written = match &config.json {
+/// Tells what was saved.
+fn tell_saved(saved: &Saved) {
+    let Saved { path, bytes, snapshots, lost, full } = saved;
+    let (path, size) = (path.display(), bytes.div_ceil(1000));
+    let of = if *full { " for want of room (--save-limit)" } else { "" };
+    let lost =
+        if *lost > 0 { format!("; {lost} snapshots are not in it{of}") } else { String::new() };
+    setup::tell(&[format!(
+        "saved {snapshots} snapshots in {path}, {size} kB{lost}: pipetop replay {path}"
+    )]);
+}
+
+/// The report where it belongs: text on stdout, JSON where it was asked for, alone on stdout where there
+/// was no dashboard. A file that cannot be written does not cost the text.
+pub(super) fn write_report(
+    to: Option<&Sink>,
+    style: Style,
+    report: &Report,
+    alone: bool,
+) -> Result<(), Failure> {
+    let written = match to {
         Some(Sink::Stdout) => {
             print(&json::to_string(report))?;
-            if !dashboard {
+            if alone {
                 return Ok(());
             }
             Ok(())
@@ -166,7 +215,7 @@ fn write_report(config: &RunConfig, report: &Report, dashboard: bool) -> Result<
             .map_err(|error| Failure::output(&path.display().to_string(), &error)),
         None => Ok(()),
     };
-    let printed = print(&text::render(report, setup::text_style(config)));
+    let printed = print(&text::render(report, style));
     written.and(printed)
 }
 
@@ -177,14 +226,21 @@ fn verdict(
     outcome: &Outcome,
     report: &Report,
 ) -> Result<Exit, Failure> {
+    setup::tell(&outcome.told);
     if let Some(error) = &outcome.screen {
-        return Err(Failure::new(error.to_string())
+        return Err(recording::left(error)
             .hint("the run's report is above; without a dashboard: pipetop --headless"));
     }
     if let Some(error) = pipeline.write_error() {
         return Err(Failure::new(error).hint("all figures of the report are right"));
     }
-    let items = &outcome.done.items;
+    match &outcome.saved {
+        Ok(saved) => saved.iter().for_each(tell_saved),
+        Err(error) => {
+            return Err(Failure::new(error.to_string()).hint("all figures of the report are right"));
+        }
+    }
+    let items = &outcome.figures.done.items;
     if items.predicted == 0 && items.failed > 0 {
         let first = items.failed_items.first();
         let example = first.map_or_else(String::new, |f| format!(": {}: {}", f.name, f.detail));

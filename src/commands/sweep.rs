@@ -24,7 +24,8 @@ use crate::profile::sampler::{Assembler, OWN, Sampler, run_info};
 use crate::profile::snapshot::Snapshot;
 use crate::tui;
 use crate::tui::event::Event;
-use crate::tui::run::Input;
+use crate::tui::feed::Feed;
+use crate::tui::pace::Input;
 use crate::tune::axis::{Axis, number};
 use crate::tune::conduct::conduct;
 use crate::tune::sweep::{Outcome, State, Sweep, Target};
@@ -69,7 +70,7 @@ pub fn run(args: &SweepArgs) -> Result<Exit, Failure> {
     let written = write_files(args, &sweep);
     match args.json {
         Some(Sink::Stdout) => print(&export::json::to_string(&sweep))?,
-        _ => print(&export::text::render(&sweep, setup::text_style(&config)))?,
+        _ => print(&export::text::render(&sweep, setup::text_style(config.ascii)))?,
     }
     written?;
     verdict(&sweep, screen)
@@ -315,6 +316,7 @@ fn with_screen(
         ascii: config.ascii,
         color: setup::color(config.color),
         screenshot: config.screenshot.into(),
+        ..tui::Options::default()
     };
     let control = |command| match command {
         crate::pipeline::knobs::Command::Set(id, value) => Err(KnobError::Refused {
@@ -331,11 +333,11 @@ fn with_screen(
         thread = Some(builder.spawn(measuring)?);
         Ok(())
     };
-    let shown = tui::run::run_feeding(options, for_screen, &control, Arc::clone(signals), feed);
+    let shown = tui::run::run_feeding(options, Feed::Live(for_screen), &control, signals, feed);
     over.store(true, Ordering::Release);
     let measured = thread.map(std::thread::JoinHandle::join);
     match (measured, shown) {
-        (Some(Ok(sweep)), shown) => Ok((sweep, shown.err())),
+        (Some(Ok(sweep)), shown) => Ok((sweep, shown.and_then(|left| left.exit).err())),
         (Some(Err(_)), _) => {
             Err(Failure::new("the sweep's thread panicked")
                 .hint("the place is in the log: --log FILE"))

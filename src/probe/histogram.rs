@@ -87,6 +87,7 @@ impl Recorder {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Histogram {
     /// Counts by bucket, without the empty ones at the end.
+    #[serde(with = "sparse")]
     counts: Vec<u64>,
     /// Sum of all values in nanoseconds.
     sum: u64,
@@ -150,9 +151,47 @@ impl Histogram {
     }
 }
 
+/// Counts in files: a map from bucket to count without the empty ones, so that two of them differ in few
+/// places.
+mod sparse {
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+    use std::collections::BTreeMap;
+
+    use super::BUCKETS;
+
+    pub(super) fn serialize<S: Serializer>(counts: &[u64], s: S) -> Result<S::Ok, S::Error> {
+        s.collect_map(counts.iter().enumerate().filter(|&(_, &count)| count > 0))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<u64>, D::Error> {
+        let filled = BTreeMap::<usize, u64>::deserialize(d)?;
+        let used = filled.last_key_value().map_or(0, |(&last, _)| last + 1);
+        if used > BUCKETS {
+            return Err(D::Error::custom(format!("a histogram has {BUCKETS} buckets")));
+        }
+        let mut counts = vec![0; used];
+        for (bucket, count) in filled {
+            counts[bucket] = count;
+        }
+        Ok(counts)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_histogram_comes_back_from_a_file_as_it_was() {
+        for values in [vec![], vec![0], vec![3, 3, 900, 1_000_000, 1 << 50]] {
+            let histogram = Histogram::of(values);
+            let json = serde_json::to_string(&histogram).unwrap();
+            assert_eq!(serde_json::from_str::<Histogram>(&json).unwrap(), histogram, "{json}");
+        }
+        let bad = r#"{"counts": {"99999": 1}, "sum": 1, "max": 1}"#;
+        assert!(serde_json::from_str::<Histogram>(bad).is_err());
+    }
 
     #[test]
     fn every_value_lies_within_three_percent_of_its_bucket() {

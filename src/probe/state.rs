@@ -1,5 +1,7 @@
 //! What a thread does: one cell a thread, written by that thread alone, read by the sampler.
 
+pub mod named_waits;
+
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! The state of the screen: plain data and named methods. No drawing, no input or output.
 
 mod gpus;
+mod kept;
 mod tables;
 mod tune;
 
@@ -21,6 +22,7 @@ use crate::probe::clock::Nanos;
 use crate::profile::history::{History, Length};
 use crate::profile::snapshot::Snapshot;
 use crate::profile::window::Window;
+use crate::record::player::{Playback, Steer};
 
 /// After so many snapshots the pipeline's word counts, even if it is not what we asked for.
 const PATIENCE: u8 = 5;
@@ -38,6 +40,10 @@ pub enum Effect {
     Send(Command),
     /// Keep a picture of the screen.
     Capture,
+    /// Begin or end a recording of the screen.
+    Record,
+    /// Steer the replay.
+    Play(Steer),
     /// Suspend the program.
     Suspend,
     /// Leave.
@@ -76,13 +82,28 @@ pub struct App {
     refusal: Option<String>,
     /// What the person must know, until the next key.
     notice: Option<String>,
+    /// What a script has to say.
+    caption: Option<String>,
+    /// How long the screen has been recorded, in whole seconds.
+    recording: Option<u64>,
+    /// Of a replay, where it stands.
+    playback: Option<Playback>,
     length: Length,
     threads: ThreadsView,
     locks: LocksView,
     gpus: GpusView,
     tune: TuneView,
-    /// The knob whose gauge is held with the mouse.
-    held: Option<KnobId>,
+    /// What is held with the mouse.
+    held: Option<Held>,
+}
+
+/// What is held with the mouse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Held {
+    /// A knob's gauge.
+    Knob(KnobId),
+    /// The time bar of a replay.
+    TimeBar,
 }
 
 impl Default for App {
@@ -99,6 +120,9 @@ impl Default for App {
             entry: None,
             refusal: None,
             notice: None,
+            caption: None,
+            recording: None,
+            playback: None,
             length: Length::default(),
             threads: ThreadsView::default(),
             locks: LocksView::default(),
@@ -117,7 +141,8 @@ impl App {
             Event::Sweep(sweep) => self.take_sweep(sweep),
             Event::Key(key) => {
                 (self.refusal, self.notice) = (None, None);
-                if let Some(action) = keymap::action(self.place(), &key) {
+                let replay = self.playback.is_some();
+                if let Some(action) = keymap::action(self.place(), replay, &key) {
                     return self.act(action, area);
                 }
                 if let Some(c) = key.code.as_char() {
@@ -150,15 +175,14 @@ impl App {
             }
         }
         self.live.push(snapshot);
-        if self.threads.open() && self.opened().is_none() {
-            // It is gone: what was selected in its place was not asked for.
-            self.threads.close();
-        }
+        self.close_what_is_gone();
     }
 
-    /// Tells the person something, until the next key.
-    pub fn tell(&mut self, notice: String) {
-        self.notice = Some(notice);
+    fn close_what_is_gone(&mut self) {
+        if self.threads.open() && self.opened().is_none() {
+            // What was selected in its place was not asked for.
+            self.threads.close();
+        }
     }
 
     /// Takes in a typed character, where a field is open.
@@ -217,6 +241,8 @@ impl App {
                 None => self.threads.erase_filter(),
             },
             Action::Capture => return Effect::Capture,
+            Action::Record => return Effect::Record,
+            Action::Play(steer) => return Effect::Play(steer),
             Action::Suspend => return Effect::Suspend,
             Action::Quit => return Effect::Quit,
         }
@@ -231,7 +257,11 @@ impl App {
                 self.held = None;
                 Effect::None
             }
-            Pointer::Drag => self.held.map_or(Effect::None, |id| self.set_at(id, at, &layout)),
+            Pointer::Drag => match self.held {
+                Some(Held::Knob(id)) => self.set_at(id, at, &layout),
+                Some(Held::TimeBar) => self.seek_at(at, &layout),
+                None => Effect::None,
+            },
             Pointer::WheelUp | Pointer::WheelDown => {
                 let up = pointer == Pointer::WheelUp;
                 if self.help {
@@ -262,10 +292,13 @@ impl App {
         self.threads.keep_filter();
         if let Some(screen) = layout.tab_at(at) {
             self.go(screen);
+        } else if layout.time_bar.is_some_and(|bar| bar.contains(at)) {
+            self.held = Some(Held::TimeBar);
+            return self.seek_at(at, layout);
         } else if let Some(knob) = layout.knob_at(at) {
             self.select(knob.id);
             if knob.gauge.contains(at) {
-                self.held = Some(knob.id);
+                self.held = Some(Held::Knob(knob.id));
                 return self.set_at(knob.id, at, layout);
             }
         } else {
@@ -336,7 +369,8 @@ impl App {
         self.tune.freeze(self.frozen.is_some());
     }
 
-    fn go(&mut self, screen: Screen) {
+    /// Goes to a screen.
+    pub(super) fn go(&mut self, screen: Screen) {
         self.screen = screen;
         self.held = None;
         self.entry = None;
@@ -485,11 +519,6 @@ impl App {
         let snapshot = self.snapshot()?;
         let latest = snapshot.notices.last()?;
         (snapshot.at.saturating_sub(latest.at) < NOTICE_TIME).then_some(latest.text.as_str())
-    }
-
-    /// What the person must know, until the next key.
-    pub fn notice(&self) -> Option<&str> {
-        self.notice.as_deref()
     }
 
     /// Why the last command was refused, until the next key.

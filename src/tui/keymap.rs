@@ -7,6 +7,7 @@ pub use table::KEYMAP;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::screens::Screen;
+use crate::record::player::Steer;
 
 /// What a key does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +70,10 @@ pub enum Action {
     Erase,
     /// Keep a picture of the screen.
     Capture,
+    /// Begin or end a recording of the screen.
+    Record,
+    /// Steer the replay.
+    Play(Steer),
     /// Suspend the program, as the shell does with Ctrl-Z.
     Suspend,
     /// Leave.
@@ -80,6 +85,10 @@ pub enum Action {
 pub enum Place {
     /// Wherever nothing is typed.
     Everywhere,
+    /// The same in a live run alone.
+    Live,
+    /// The same in a replay alone.
+    Replay,
     /// Where the knobs are on screen.
     Knobs,
     /// On the threads' screen.
@@ -175,27 +184,32 @@ pub struct Hint {
 }
 
 impl Place {
-    /// Whether a key bound to this place works at `at`, the place where the person is.
-    pub const fn covers(self, at: Self) -> bool {
+    /// Whether a key bound to this place works at `at`, the place where the person is, in a replay or in
+    /// a live run.
+    pub const fn covers(self, at: Self, replay: bool) -> bool {
+        let typing = matches!(at, Self::Typing | Self::Filter);
         match self {
             Self::Always => true,
-            Self::Everywhere => !matches!(at, Self::Typing | Self::Filter),
+            Self::Everywhere => !typing,
+            Self::Live => !typing && !replay,
+            Self::Replay => !typing && replay,
             Self::Tables => matches!(at, Self::Threads | Self::Locks),
             place => place as u8 == at as u8,
         }
     }
 }
 
-/// What a key does at a place.
-pub fn action(at: Place, event: &KeyEvent) -> Option<Action> {
+/// What a key does at a place, in a replay or in a live run.
+pub fn action(at: Place, replay: bool, event: &KeyEvent) -> Option<Action> {
     let bindings = KEYMAP.iter().flat_map(|hint| hint.bindings);
-    let mut found = bindings.filter(|b| b.place.covers(at) && b.keys.iter().any(|k| k.is(event)));
+    let mut found =
+        bindings.filter(|b| b.place.covers(at, replay) && b.keys.iter().any(|k| k.is(event)));
     found.next().map(|binding| binding.action)
 }
 
-/// The hints that apply at a place, in order.
-pub fn hints(at: Place) -> impl Iterator<Item = &'static Hint> {
-    KEYMAP.iter().filter(move |hint| hint.place.covers(at))
+/// The hints that apply at a place, in order, in a replay or in a live run.
+pub fn hints(at: Place, replay: bool) -> impl Iterator<Item = &'static Hint> {
+    KEYMAP.iter().filter(move |hint| hint.place.covers(at, replay))
 }
 
 #[cfg(test)]
@@ -216,11 +230,13 @@ mod tests {
             Place::Help,
             Place::Typing,
         ] {
-            let bindings = KEYMAP.iter().flat_map(|hint| hint.bindings);
-            let keys: Vec<_> =
-                bindings.filter(|b| b.place.covers(at)).flat_map(|b| b.keys).collect();
-            for (index, key) in keys.iter().enumerate() {
-                assert!(!keys[..index].contains(key), "{key:?} twice at {at:?}");
+            for replay in [false, true] {
+                let bindings = KEYMAP.iter().flat_map(|hint| hint.bindings);
+                let here = bindings.filter(|b| b.place.covers(at, replay));
+                let keys: Vec<_> = here.flat_map(|b| b.keys).collect();
+                for (index, key) in keys.iter().enumerate() {
+                    assert!(!keys[..index].contains(key), "{key:?} twice at {at:?}");
+                }
             }
         }
     }
@@ -237,9 +253,9 @@ mod tests {
     #[test]
     fn shift_is_part_of_a_character_but_counts_with_arrows() {
         let plus = KeyEvent::new(KeyCode::Char('+'), KeyModifiers::SHIFT);
-        assert_eq!(action(Place::Knobs, &plus), Some(Action::More));
+        assert_eq!(action(Place::Knobs, false, &plus), Some(Action::More));
         let big = KeyEvent::new(KeyCode::Right, KeyModifiers::SHIFT);
-        assert_eq!(action(Place::Knobs, &big), Some(Action::MuchMore));
-        assert_eq!(action(Place::Typing, &KeyEvent::from(KeyCode::Char('q'))), None);
+        assert_eq!(action(Place::Knobs, false, &big), Some(Action::MuchMore));
+        assert_eq!(action(Place::Typing, false, &KeyEvent::from(KeyCode::Char('q'))), None);
     }
 }

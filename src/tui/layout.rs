@@ -128,6 +128,8 @@ pub struct Layout {
     pub tune: tune::TuneAreas,
     /// The selected lock.
     pub detail: Option<Rect>,
+    /// The time bar of a replay.
+    pub time_bar: Option<Rect>,
     /// The keys.
     pub footer: Rect,
 }
@@ -147,9 +149,11 @@ impl Layout {
 /// Lays out the open screen.
 pub fn layout(area: Rect, app: &App) -> Layout {
     let size = Size::of(area);
-    let [head, body, footer] = Split::vertical([
+    let bar = u16::from(app.playback().is_some());
+    let [head, body, bar, footer] = Split::vertical([
         Constraint::Length(head_height(size)),
         Constraint::Fill(1),
+        Constraint::Length(bar),
         Constraint::Length(1),
     ])
     .areas(area);
@@ -177,6 +181,7 @@ pub fn layout(area: Rect, app: &App) -> Layout {
         gpu: gpu::GpuAreas::default(),
         tune: tune::TuneAreas::default(),
         detail: None,
+        time_bar: (bar.height > 0).then_some(bar),
         footer,
     };
     match app.screen() {

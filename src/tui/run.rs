@@ -1,27 +1,35 @@
 //! The loop: inputs and snapshots in, commands out, at most one frame a frame's time.
 
 use std::io::{self, IsTerminal as _};
-use std::os::fd::{AsRawFd as _, RawFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
+use std::sync::mpsc::{self, Sender};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use ratatui::crossterm::event as crossterm;
+use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::app::{App, Effect};
 use super::event::Event;
+use super::feed::{Fed, Feed};
+use super::input::{Keys, drop_typed};
+use super::pace::{Input, Pace};
+use super::reel::{Reel, ReelOptions};
+use super::script::{Act, Script, ScriptError};
 use super::terminal::Live;
-use super::theme::{ColorChoice, Theme};
+use super::theme::ColorChoice;
+use super::unseen::Unseen;
 use crate::pipeline::knobs::{Command, KnobError};
-use crate::profile::snapshot::{Phase, Snapshot};
+use crate::probe::clock::{Nanos, VirtualClock};
+use crate::record::player::Steer;
 use crate::record::render::screenshot::Kind;
 
 /// The most frames a second.
 pub const MOST_FPS: f64 = 20.0;
+/// The same where nobody looks.
+const MOST_UNSEEN_FPS: f64 = 60.0;
 /// The longest wait for an input: signals and snapshots are looked for as often.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -38,6 +46,10 @@ pub struct Options {
     pub color: ColorChoice,
     /// What a picture of the screen is kept as.
     pub screenshot: Kind,
+    /// What is recorded.
+    pub reel: ReelOptions,
+    /// Who else presses keys.
+    pub script: Option<Script>,
 }
 
 impl Default for Options {
@@ -48,6 +60,8 @@ impl Default for Options {
             ascii: false,
             color: ColorChoice::Auto,
             screenshot: Kind::Svg,
+            reel: ReelOptions::default(),
+            script: None,
         }
     }
 }
@@ -72,15 +86,21 @@ pub enum TuiError {
     /// The terminal went away.
     #[error("the terminal went away: {0}")]
     Lost(#[source] io::Error),
+    /// A recording could not be begun.
+    #[error("nothing can be recorded: {0}")]
+    Cast(#[source] io::Error),
+    /// A script could not go on.
+    #[error(transparent)]
+    Script(ScriptError),
 }
 
 /// Something that can be drawn on: the terminal, or in tests a buffer.
 pub trait Surface {
-    /// Draws one frame.
+    /// Draws one frame, and shows it to `seen` as it was drawn.
     ///
     /// # Errors
     /// Where it cannot be written.
-    fn draw(&mut self, app: &App) -> io::Result<()>;
+    fn draw(&mut self, app: &App, seen: &mut dyn FnMut(&Buffer)) -> io::Result<()>;
 
     /// The whole area.
     ///
@@ -109,13 +129,13 @@ pub trait Surface {
     }
 }
 
-/// What wakes the loop.
+/// How the screen ended, and what was recorded meanwhile.
 #[derive(Debug)]
-pub enum Input {
-    /// Something happened.
-    Event(Event),
-    /// There will be no more inputs.
-    Lost(io::Error),
+pub struct Left {
+    /// Why it was left.
+    pub exit: Result<Exit, TuiError>,
+    /// What was recorded, in words.
+    pub told: Vec<String>,
 }
 
 /// Runs the screen until the person quits, the run is done, or `stop` is set (by a signal); puts the
@@ -123,130 +143,175 @@ pub enum Input {
 /// pipetop's own.
 ///
 /// # Errors
-/// Where there is no terminal, or it goes away meanwhile.
+/// Where there is no terminal, or a recording cannot be begun.
 pub fn run(
     options: Options,
-    snapshots: Receiver<Arc<Snapshot>>,
+    feed: Feed,
     control: &dyn Fn(Command) -> Result<(), KnobError>,
-    stop: Arc<AtomicBool>,
-) -> Result<Exit, TuiError> {
-    run_feeding(options, snapshots, control, stop, |_| Ok(()))
+    stop: &AtomicBool,
+) -> Result<Left, TuiError> {
+    run_feeding(options, feed, control, stop, |_| Ok(()))
 }
 
-/// The same, with somebody else who sends events: `feed` is called once the terminal is taken.
+/// The same, with somebody else who sends events: `events` is called once the terminal is taken.
 ///
 /// # Errors
-/// As [`run`], and where `feed` fails.
-#[expect(clippy::needless_pass_by_value, reason = "they serve nothing but this run of the screen")]
+/// As [`run`], and where `events` fails.
 pub fn run_feeding(
     options: Options,
-    snapshots: Receiver<Arc<Snapshot>>,
+    feed: Feed,
     control: &dyn Fn(Command) -> Result<(), KnobError>,
-    stop: Arc<AtomicBool>,
-    feed: impl FnOnce(Sender<Input>) -> io::Result<()>,
-) -> Result<Exit, TuiError> {
-    let Options { fps, mouse, ascii, color, screenshot } = options;
+    stop: &AtomicBool,
+    events: impl FnOnce(Sender<Input>) -> io::Result<()>,
+) -> Result<Left, TuiError> {
+    let Options { fps, mouse, ascii, color, screenshot, reel, script } = options;
     if !io::stdout().is_terminal() {
         let error = io::Error::other("standard output is not a terminal");
         return Err(TuiError::NoTerminal(error));
     }
     let keys = Keys::open().map_err(TuiError::NoTerminal)?;
-    let live = Live::take(Theme::new(color, ascii), mouse).map_err(TuiError::NoTerminal)?;
+    let live = Live::take(color, ascii, mouse).map_err(TuiError::NoTerminal)?;
     let mut live = live.with_pictures(screenshot);
     let signals = Signals::watch();
     let (sender, inputs) = mpsc::channel();
-    feed(sender.clone()).map_err(TuiError::NoTerminal)?;
+    events(sender.clone()).map_err(TuiError::NoTerminal)?;
     let over = Arc::new(AtomicBool::new(false));
     let reader = {
         let over = Arc::clone(&over);
         thread::Builder::new().name("ui-input".to_owned()).spawn(move || keys.read(&sender, &over))
     };
     let reader = reader.map_err(TuiError::NoTerminal)?;
-    let result = drive(&mut live, fps, &inputs, &snapshots, control, &stop, &signals);
+    let pace = Pace::Real(&inputs);
+    let mut show =
+        Show { surface: &mut live, fps, pace, feed, reel: Reel::new(reel), script, unseen: false };
+    let exit = drive(&mut show, control, stop, &signals);
+    let told = show.reel.into_told();
     over.store(true, Ordering::Relaxed);
     // It looks at `over` several times a second; a terminal that is gone must not hold us up.
-    if result.is_ok() {
+    if exit.is_ok() {
         let _ = reader.join();
         drop_typed();
     }
     drop(live);
-    result
+    Ok(Left { exit, told })
 }
 
-/// Throws away what was typed and not read, which the shell would take for its own.
-fn drop_typed() {
-    #[expect(unsafe_code, reason = "std cannot empty a terminal's input")]
-    // SAFETY: tcflush takes no pointer, and fails on what is no terminal.
-    unsafe {
-        libc::tcflush(libc::STDOUT_FILENO, libc::TCIFLUSH);
-    }
+/// Runs the screen without any terminal, to be recorded: until its script, the replay or the run ends, or
+/// `stop` is set. A replay is played on a clock of its own, as fast as it can be drawn.
+pub fn run_unseen(
+    options: Options,
+    (columns, rows): (u16, u16),
+    feed: Feed,
+    control: &dyn Fn(Command) -> Result<(), KnobError>,
+    stop: &AtomicBool,
+) -> Left {
+    let Options { fps, ascii, color, reel, script, .. } = options;
+    let mut surface = Unseen::new(color, ascii, columns, rows);
+    // Nobody types, and nobody hangs up.
+    let (_sender, inputs) = mpsc::channel();
+    let pace = match feed {
+        Feed::Live(_) => Pace::Real(&inputs),
+        Feed::Replay(_) => Pace::Virtual(VirtualClock::default()),
+    };
+    let reel = Reel::new(reel);
+    let mut show = Show { surface: &mut surface, fps, pace, feed, reel, script, unseen: true };
+    let exit = drive(&mut show, control, stop, &Signals::default());
+    Left { exit, told: show.reel.into_told() }
+}
+
+/// All that the loop works with.
+pub struct Show<'a> {
+    /// What is drawn on.
+    pub surface: &'a mut dyn Surface,
+    /// Frames a second at most.
+    pub fps: f64,
+    /// The time, and the inputs.
+    pub pace: Pace<'a>,
+    /// Where snapshots come from.
+    pub feed: Feed,
+    /// The recorder.
+    pub reel: Reel,
+    /// Who else presses keys.
+    pub script: Option<Script>,
+    /// Nobody is there who could quit: the end of the replay or of the script is the end.
+    pub unseen: bool,
 }
 
 /// The loop itself, over any surface.
 ///
 /// # Errors
-/// Where the surface or the inputs are lost.
+/// Where the surface or the inputs are lost, or the script cannot go on.
 pub fn drive(
-    surface: &mut dyn Surface,
-    fps: f64,
-    inputs: &Receiver<Input>,
-    snapshots: &Receiver<Arc<Snapshot>>,
+    show: &mut Show<'_>,
     control: &dyn Fn(Command) -> Result<(), KnobError>,
     stop: &AtomicBool,
     signals: &Signals,
 ) -> Result<Exit, TuiError> {
-    let pause = Duration::from_secs_f64(1.0 / fps.clamp(0.5, MOST_FPS));
     let mut app = App::default();
-    let mut drawn: Option<Instant> = None;
+    let exit = turn(show, &mut app, control, stop, signals);
+    if exit.is_ok() && show.unseen {
+        show.draw(&mut app)?;
+    }
+    show.reel.end(show.pace.now(), &mut app);
+    exit
+}
+
+fn turn(
+    show: &mut Show<'_>,
+    app: &mut App,
+    control: &dyn Fn(Command) -> Result<(), KnobError>,
+    stop: &AtomicBool,
+    signals: &Signals,
+) -> Result<Exit, TuiError> {
+    let most = if show.unseen { MOST_UNSEEN_FPS } else { MOST_FPS };
+    let pause = (1e9 / show.fps.clamp(0.5, most)) as Nanos;
+    let mut drawn: Option<Nanos> = None;
     let mut changed = true;
+    show.feed.begin(show.pace.now(), app);
+    let area = show.surface.area().map_err(TuiError::Lost)?;
+    show.reel.open(show.pace.now(), area).map_err(TuiError::Cast)?;
     loop {
-        if changed && drawn.is_none_or(|at| at.elapsed() >= pause) {
-            surface.draw(&app).map_err(TuiError::Lost)?;
-            drawn = Some(Instant::now());
+        let now = show.pace.now();
+        if changed && drawn.is_none_or(|at| now >= at + pause) {
+            show.draw(app)?;
+            drawn = Some(now);
             changed = false;
         }
-        let due = drawn.map_or(Duration::ZERO, |at| pause.saturating_sub(at.elapsed()));
-        let wait = if changed { due.min(LOOK) } else { LOOK };
-        let mut next = match inputs.recv_timeout(wait) {
-            Ok(input) => Some(input),
-            Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(TuiError::Lost(io::ErrorKind::UnexpectedEof.into()));
-            }
-        };
-        while let Some(input) = next {
+        let mut next = show.pace.wait(show.due(drawn.filter(|_| changed).map(|at| at + pause)));
+        while let Some(input) = next.map_err(TuiError::Lost)? {
             let event = match input {
                 Input::Event(event) => event,
                 Input::Lost(error) => return Err(TuiError::Lost(error)),
             };
             changed = true;
-            let area = surface.area().map_err(TuiError::Lost)?;
-            match app.handle(event, area) {
-                Effect::None => {}
-                Effect::Send(command) => {
-                    if let Err(error) = control(command) {
-                        app.refused(&command, &error);
-                    }
-                }
-                Effect::Capture => app.tell(captured(surface.capture(&app))),
-                Effect::Suspend => suspend(surface, signals)?,
-                Effect::Quit => return Ok(Exit::Quit),
+            if let Some(exit) = show.happen(event, app, control, signals)? {
+                return Ok(exit);
             }
-            next = inputs.try_recv().ok();
+            next = Ok(show.pace.another());
         }
-        match take(&mut app, snapshots) {
-            Taken::Nothing => {}
-            Taken::Some => changed = true,
-            Taken::Last => return Ok(Exit::Done),
+        match show.feed.feed(show.pace.now(), app) {
+            Fed::Nothing => {}
+            Fed::Some => changed = true,
+            Fed::Last => return Ok(Exit::Done),
+        }
+        for act in show.acts(app)? {
+            changed = true;
+            if let Some(exit) = show.act(act, app, control, signals)? {
+                return Ok(exit);
+            }
+        }
+        changed |= show.reel.look(show.pace.now(), app);
+        if show.is_over() {
+            return Ok(Exit::Done);
         }
         if stop.load(Ordering::Relaxed) {
             return Ok(Exit::Stopped);
         }
         if signals.suspend.swap(false, Ordering::Relaxed) {
-            suspend(surface, signals)?;
+            suspend(show.surface, signals)?;
             changed = true;
         } else if signals.continued.swap(false, Ordering::Relaxed) {
-            surface.renew().map_err(TuiError::Lost)?;
+            show.surface.renew().map_err(TuiError::Lost)?;
             changed = true;
         }
     }
@@ -255,10 +320,90 @@ pub fn drive(
 /// What became of a picture of the screen.
 fn captured(path: io::Result<PathBuf>) -> String {
     match path {
-        Ok(path) => {
-            format!("this screen is kept in {}", path.display())
-        }
+        Ok(path) => format!("this screen is kept in {}", path.display()),
         Err(error) => format!("this screen could not be kept: {error}"),
+    }
+}
+
+impl Show<'_> {
+    fn draw(&mut self, app: &mut App) -> Result<(), TuiError> {
+        let now = self.pace.now();
+        let reel = &mut self.reel;
+        let drawn = self.surface.draw(app, &mut |frame| reel.frame(now, frame, app));
+        drawn.map_err(TuiError::Lost)
+    }
+
+    /// When to wake up at the latest; signals and snapshots of a run are looked for every moment.
+    fn due(&self, frame: Option<Nanos>) -> Nanos {
+        let script = self.script.as_ref().and_then(Script::due);
+        let due = [frame, self.feed.due(), script].into_iter().flatten().min();
+        let now = self.pace.now();
+        // What is past due has been looked at, and waits for something else.
+        let look = now + LOOK.as_nanos() as Nanos;
+        due.filter(|&due| due > now || frame == Some(due)).map_or(look, |due| due.min(look))
+    }
+
+    fn happen(
+        &mut self,
+        event: Event,
+        app: &mut App,
+        control: &dyn Fn(Command) -> Result<(), KnobError>,
+        signals: &Signals,
+    ) -> Result<Option<Exit>, TuiError> {
+        let area = self.surface.area().map_err(TuiError::Lost)?;
+        match app.handle(event, area) {
+            Effect::None => {}
+            Effect::Send(command) => send(command, app, control),
+            Effect::Capture => app.tell(captured(self.surface.capture(app))),
+            Effect::Record => self.reel.toggle(self.pace.now(), area, app),
+            Effect::Play(steer) => self.feed.steer(steer, app),
+            Effect::Suspend => suspend(self.surface, signals)?,
+            Effect::Quit => return Ok(Some(Exit::Quit)),
+        }
+        Ok(None)
+    }
+
+    /// What the script has to do now.
+    fn acts(&mut self, app: &App) -> Result<Vec<Act>, TuiError> {
+        let now = self.pace.now();
+        self.script
+            .as_mut()
+            .map_or(Ok(Vec::new()), |script| script.play(now, app))
+            .map_err(TuiError::Script)
+    }
+
+    fn act(
+        &mut self,
+        act: Act,
+        app: &mut App,
+        control: &dyn Fn(Command) -> Result<(), KnobError>,
+        signals: &Signals,
+    ) -> Result<Option<Exit>, TuiError> {
+        match act {
+            Act::Screen(screen) => app.go(screen),
+            Act::Key(key) => return self.happen(Event::Key(key), app, control, signals),
+            Act::Set(id, value) => send(Command::Set(id, value), app, control),
+            Act::Seek(at) => self.feed.steer(Steer::To(at), app),
+            Act::Caption(caption) => {
+                let said = caption.map(|caption| caption.say(app));
+                app.set_caption(said);
+            }
+            Act::End => return Ok(Some(Exit::Quit)),
+        }
+        Ok(None)
+    }
+
+    /// Whether nothing more will come, and nobody is there to see what there is.
+    fn is_over(&self) -> bool {
+        let now = self.pace.now();
+        let over = self.script.as_ref().map(|script| script.is_over(now));
+        self.unseen && over.unwrap_or_else(|| self.feed.is_over())
+    }
+}
+
+fn send(command: Command, app: &mut App, control: &dyn Fn(Command) -> Result<(), KnobError>) {
+    if let Err(error) = control(command) {
+        app.refused(&command, &error);
     }
 }
 
@@ -267,31 +412,6 @@ fn suspend(surface: &mut dyn Surface, signals: &Signals) -> Result<(), TuiError>
     // The terminal is ours again: being continued asks for nothing more.
     signals.continued.store(false, Ordering::Relaxed);
     Ok(())
-}
-
-enum Taken {
-    Nothing,
-    Some,
-    Last,
-}
-
-/// Takes in all snapshots that wait.
-fn take(app: &mut App, snapshots: &Receiver<Arc<Snapshot>>) -> Taken {
-    let mut taken = Taken::Nothing;
-    loop {
-        match snapshots.try_recv() {
-            Ok(snapshot) => {
-                let last = snapshot.phase == Phase::Done;
-                app.handle(Event::Snapshot(snapshot), Rect::ZERO);
-                if last {
-                    return Taken::Last;
-                }
-                taken = Taken::Some;
-            }
-            Err(TryRecvError::Empty) => return taken,
-            Err(TryRecvError::Disconnected) => return Taken::Last,
-        }
-    }
 }
 
 /// Signals that stop and continue the program, as flags.
@@ -310,67 +430,4 @@ impl Signals {
         let _ = signal_hook::flag::register(SIGCONT, Arc::clone(&signals.continued));
         signals
     }
-}
-
-/// Where keys come from: standard input if it is a terminal, or else the controlling terminal.
-enum Keys {
-    Stdin(io::Stdin),
-    Terminal(std::fs::File),
-}
-
-impl Keys {
-    fn open() -> io::Result<Self> {
-        let stdin = io::stdin();
-        if stdin.is_terminal() {
-            return Ok(Self::Stdin(stdin));
-        }
-        std::fs::File::open("/dev/tty").map(Self::Terminal)
-    }
-
-    fn fd(&self) -> RawFd {
-        match self {
-            Self::Stdin(stdin) => stdin.as_raw_fd(),
-            Self::Terminal(file) => file.as_raw_fd(),
-        }
-    }
-
-    /// Passes on inputs until `over` is set or the terminal is gone.
-    fn read(&self, sender: &Sender<Input>, over: &AtomicBool) {
-        while !over.load(Ordering::Relaxed) {
-            let read = self.wait().and_then(|()| pass_on(sender));
-            if let Err(error) = read {
-                let _ = sender.send(Input::Lost(error));
-                return;
-            }
-        }
-    }
-
-    /// Waits a little for an input. crossterm 0.29 reads in an endless loop once the terminal is
-    /// gone, so a hang-up must be seen before it is asked.
-    fn wait(&self) -> io::Result<()> {
-        let mut poll = libc::pollfd { fd: self.fd(), events: libc::POLLIN, revents: 0 };
-        let millis = LOOK.as_millis() as libc::c_int;
-        #[expect(unsafe_code, reason = "std has no poll")]
-        // SAFETY: `poll` points to one valid pollfd that lives through the call.
-        let ready = unsafe { libc::poll(&raw mut poll, 1, millis) };
-        if ready < 0 {
-            let error = io::Error::last_os_error();
-            return if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) };
-        }
-        if poll.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0 {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it hung up"));
-        }
-        Ok(())
-    }
-}
-
-/// Passes on what crossterm has, without waiting.
-fn pass_on(sender: &Sender<Input>) -> io::Result<()> {
-    while crossterm::poll(Duration::ZERO)? {
-        let Some(event) = Event::of(crossterm::read()?) else { continue };
-        if sender.send(Input::Event(event)).is_err() {
-            return Ok(());
-        }
-    }
-    Ok(())
 }

@@ -69,12 +69,18 @@ fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
         Screen::Gpu => gpu::render(frame, app, theme, &layout),
         Screen::Tune => tune::render(frame, app, theme, &layout),
     }
+    if let (Some(bar), Some(playback)) = (layout.time_bar, app.playback()) {
+        widgets::time_bar::render(frame, playback, theme, bar);
+    }
     widgets::footer::render(frame, app, theme, layout.footer);
     if app.entry().is_some() {
         widgets::entry::render(frame, app, theme, area);
     }
     if app.help() {
         help::render(frame, app, theme, area);
+    }
+    if let Some(caption) = app.caption() {
+        widgets::caption::render(frame, caption, theme, area);
     }
 }
 

@@ -10,10 +10,12 @@ use std::thread::{self, ThreadId};
 
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use ratatui::buffer::Buffer;
 use ratatui::crossterm::cursor::{Hide, Show};
 use ratatui::crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
 };
+use ratatui::crossterm::style::force_color_output;
 use ratatui::crossterm::terminal::{
     BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
     LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
@@ -25,7 +27,7 @@ use super::app::App;
 use super::capture::capture;
 use super::run::Surface;
 use super::screens;
-use super::theme::Theme;
+use super::theme::{ColorChoice, Theme};
 use crate::record::render::screenshot::Kind;
 
 /// Whether the terminal is ours now: a panic then puts it back before its message appears.
@@ -40,6 +42,9 @@ pub struct Live {
     /// stderr is gone too. `leave` shows the cursor.
     terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>,
     theme: Theme,
+    /// The looks of a recording where the screen itself has no colour because `NO_COLOR` is set: that speaks of
+    /// this terminal, not of those on which the recording is played.
+    vivid: Option<Theme>,
     mouse: bool,
     pictures: Kind,
 }
@@ -49,11 +54,18 @@ impl Live {
     ///
     /// # Errors
     /// Where standard output is no terminal or it cannot be set up; it is as before then.
-    pub fn take(theme: Theme, mouse: bool) -> io::Result<Self> {
+    pub fn take(color: ColorChoice, ascii: bool, mouse: bool) -> io::Result<Self> {
+        let shown = color.resolve(|name| std::env::var(name).ok());
+        let bleached = color == ColorChoice::Auto && shown == ColorChoice::Never;
+        let vivid = bleached.then(|| Theme::new(ColorChoice::Indexed, ascii));
+        let theme = Theme::new(shown, ascii);
+        // The theme has decided on colours; crossterm would write broken ones where `NO_COLOR` is set.
+        force_color_output(true);
         put_back_on_panic(thread::current().id());
         let entered = enter(mouse).and_then(|()| blank());
         let terminal = entered.inspect_err(|_| leave())?;
-        Ok(Self { terminal: ManuallyDrop::new(terminal), theme, mouse, pictures: Kind::default() })
+        let terminal = ManuallyDrop::new(terminal);
+        Ok(Self { terminal, theme, vivid, mouse, pictures: Kind::default() })
     }
 
     /// Keeps pictures of the screen as files of that kind.
@@ -76,9 +88,19 @@ impl Live {
 }
 
 impl Surface for Live {
-    fn draw(&mut self, app: &App) -> io::Result<()> {
+    fn draw(&mut self, app: &App, seen: &mut dyn FnMut(&Buffer)) -> io::Result<()> {
         queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
-        let drawn = self.terminal.draw(|frame| screens::render(frame, app, &self.theme)).map(drop);
+        let Self { terminal, theme, vivid, .. } = self;
+        let vivid = vivid.as_ref().filter(|_| app.recording().is_some());
+        let drawn = terminal.draw(|frame| {
+            screens::render(frame, app, vivid.unwrap_or(theme));
+            seen(frame.buffer_mut());
+            if vivid.is_some() {
+                frame.buffer_mut().reset();
+                screens::render(frame, app, theme);
+            }
+        });
+        let drawn = drawn.map(drop);
         // Sent even if drawing failed: a terminal left in an update shows nothing more.
         let ended = execute!(self.terminal.backend_mut(), EndSynchronizedUpdate);
         drawn.and(ended)

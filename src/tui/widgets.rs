@@ -2,6 +2,7 @@
 
 pub mod bar;
 pub mod big;
+pub mod caption;
 pub mod chart;
 pub mod entry;
 pub mod failures;
@@ -18,5 +19,6 @@ pub mod plots;
 pub mod queues;
 pub mod stack;
 pub mod threads;
+pub mod time_bar;
 pub mod title;
 pub mod verdict;

@@ -72,7 +72,12 @@ fn every_key_in_the_keymap_does_something() {
                         driver.key(KeyCode::Enter);
                         driver.typed("7");
                     }
-                    Place::Knobs | Place::Tune | Place::Everywhere | Place::Always => {}
+                    Place::Replay => driver = Driver::replay((80, 24), &snapshots),
+                    Place::Knobs
+                    | Place::Tune
+                    | Place::Everywhere
+                    | Place::Live
+                    | Place::Always => {}
                 }
                 if binding.action == Action::Go(pipetop::tui::screens::Screen::Overview) {
                     driver.key(KeyCode::Char('2'));
@@ -102,7 +107,10 @@ fn name(key: &Key) -> String {
 
 #[test]
 fn the_help_names_no_key_that_is_not_bound() {
-    let plain = ["click", "drag", "wheel", "again", "reverses", "clears", "all"];
+    let plain = [
+        "click", "drag", "wheel", "again", "reverses", "clears", "all", "start", "on", "the",
+        "time", "bar",
+    ];
     for hint in KEYMAP {
         let everywhere = KEYMAP.iter().flat_map(|hint| hint.bindings);
         let bound: BTreeSet<_> = everywhere

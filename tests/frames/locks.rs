@@ -79,7 +79,7 @@ fn the_locks_can_be_sorted_by_key_and_by_click() {
 fn another_lock_can_be_selected_and_its_whole_run_shown() {
     let mut driver = driver((120, 36));
     assert!(shown(&driver).contains("waits of the window: 1 s"));
-    driver.key(KeyCode::Char('r'));
+    driver.key(KeyCode::Char('a'));
     assert!(shown(&driver).contains("waits of the whole run"));
     look("locks_whole_run", &driver);
     driver.key(KeyCode::End);

@@ -9,9 +9,13 @@ use std::sync::mpsc::{self, Receiver, Sender};
 
 use pipetop::pipeline::knobs::{Command, KnobError, KnobId, KnobValue};
 use pipetop::profile::snapshot::{Phase, Snapshot};
+use pipetop::tui::Feed;
 use pipetop::tui::app::App;
 use pipetop::tui::event::Event;
-use pipetop::tui::run::{Exit, Input, Signals, Surface, TuiError, drive};
+use pipetop::tui::pace::{Input, Pace};
+use pipetop::tui::reel::{Reel, ReelOptions};
+use pipetop::tui::run::{Exit, Show, Signals, Surface, TuiError, drive};
+use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Rect;
 
@@ -35,11 +39,12 @@ struct Counter {
 }
 
 impl Surface for Counter {
-    fn draw(&mut self, app: &App) -> io::Result<()> {
+    fn draw(&mut self, app: &App, seen: &mut dyn FnMut(&Buffer)) -> io::Result<()> {
         if self.broken {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         self.drawn += 1;
+        seen(&Buffer::empty(Rect::new(0, 0, 80, 24)));
         self.refusal = app.refusal().map(str::to_owned);
         self.notice = app.notice().map(str::to_owned);
         for &(_, code) in self.script.iter().filter(|(frame, _)| *frame == self.drawn) {
@@ -78,7 +83,7 @@ struct Loop {
     keys: Option<Sender<Input>>,
     inputs: Receiver<Input>,
     feed: Option<Sender<Arc<Snapshot>>>,
-    snapshots: Receiver<Arc<Snapshot>>,
+    snapshots: Option<Receiver<Arc<Snapshot>>>,
     commands: RefCell<Vec<Command>>,
     refuse: bool,
     stop: AtomicBool,
@@ -93,7 +98,7 @@ impl Loop {
             keys: Some(keys),
             inputs,
             feed: Some(feed),
-            snapshots,
+            snapshots: Some(snapshots),
             commands: RefCell::default(),
             refuse: false,
             stop: AtomicBool::new(false),
@@ -123,9 +128,17 @@ impl Loop {
                 KnobError::Refused { knob: "preprocess.threads", value: "3".into(), reason };
             if self.refuse { Err(error) } else { Ok(()) }
         };
-        let (inputs, snapshots) = (&self.inputs, &self.snapshots);
-        let signals = Signals::default();
-        drive(&mut self.surface, 20.0, inputs, snapshots, &control, &self.stop, &signals)
+        let snapshots = self.snapshots.take().expect("a loop runs once");
+        let mut show = Show {
+            surface: &mut self.surface,
+            fps: 20.0,
+            pace: Pace::Real(&self.inputs),
+            feed: Feed::Live(snapshots),
+            reel: Reel::new(ReelOptions::default()),
+            script: None,
+            unseen: false,
+        };
+        drive(&mut show, &control, &self.stop, &Signals::default())
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a run is made of, from its settings: log, signals, source, engine.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -71,11 +72,17 @@ impl Signals {
 }
 
 /// Fails early where the JSON report could not be written in the end.
-pub(crate) fn try_json(config: &RunConfig) -> Result<(), Failure> {
-    let Some(Sink::File(path)) = &config.json else { return Ok(()) };
+pub(crate) fn try_json(to: Option<&Sink>) -> Result<(), Failure> {
+    let Some(Sink::File(path)) = to else { return Ok(()) };
+    try_file(path, "--json")
+}
+
+/// Fails early where a file could not be written; what is in it stays for now.
+pub(crate) fn try_file(path: &Path, flag: &str) -> Result<(), Failure> {
     let opened = std::fs::File::options().append(true).create(true).open(path);
     opened.map(drop).map_err(|error| {
-        Failure::output(&path.display().to_string(), &error).hint("name another file with --json")
+        Failure::output(&path.display().to_string(), &error)
+            .hint(format!("name another file with {flag}"))
     })
 }
 
@@ -146,6 +153,6 @@ pub(crate) fn color(choice: ColorChoice) -> tui::ColorChoice {
 }
 
 /// How the text report is written.
-pub(crate) fn text_style(config: &RunConfig) -> Style {
-    Style { ascii: config.ascii }
+pub(crate) const fn text_style(ascii: bool) -> Style {
+    Style { ascii }
 }

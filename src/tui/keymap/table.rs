@@ -3,6 +3,7 @@
 use ratatui::crossterm::event::KeyCode;
 
 use super::{Action, Binding, Hint, Key, Place};
+use crate::record::player::Steer;
 use crate::tui::screens::Screen;
 
 macro_rules! bind {
@@ -246,11 +247,11 @@ pub const KEYMAP: &[Hint] = &[
     },
     Hint {
         place: Place::Locks,
-        keys: ("r", "r"),
+        keys: ("a", "a"),
         also: "",
         short: "whole run",
         long: "histogram of the window or of the whole run",
-        bindings: &[bind!(Locks, Action::WholeRun, [Key::char('r')])],
+        bindings: &[bind!(Locks, Action::WholeRun, [Key::char('a')])],
     },
     Hint {
         place: Place::Gpu,
@@ -320,12 +321,62 @@ pub const KEYMAP: &[Hint] = &[
         bindings: &[bind!(Everywhere, Action::Window, [Key::char('w')])],
     },
     Hint {
-        place: Place::Everywhere,
+        place: Place::Live,
         keys: ("p", "p"),
         also: "Space",
         short: "pause",
         long: "freeze the view; measuring and the pipeline go on",
-        bindings: &[bind!(Everywhere, Action::Pause, [Key::char('p'), Key::char(' ')])],
+        bindings: &[bind!(Live, Action::Pause, [Key::char('p'), Key::char(' ')])],
+    },
+    Hint {
+        place: Place::Replay,
+        keys: ("p", "p"),
+        also: "Space",
+        short: "play",
+        long: "play or pause the replay",
+        bindings: &[bind!(Replay, Action::Play(Steer::Toggle), [Key::char('p'), Key::char(' ')])],
+    },
+    Hint {
+        place: Place::Replay,
+        keys: ("< >", "< >"),
+        also: "click on the time bar",
+        short: "seek",
+        long: "5 s back or on",
+        bindings: &[
+            bind!(Replay, Action::Play(Steer::Jump(-5)), [Key::char('<')]),
+            bind!(Replay, Action::Play(Steer::Jump(5)), [Key::char('>')]),
+        ],
+    },
+    Hint {
+        place: Place::Replay,
+        keys: (", .", ", ."),
+        also: "",
+        short: "step",
+        long: "a sample back or on",
+        bindings: &[
+            bind!(Replay, Action::Play(Steer::Step(-1)), [Key::char(',')]),
+            bind!(Replay, Action::Play(Steer::Step(1)), [Key::char('.')]),
+        ],
+    },
+    Hint {
+        place: Place::Replay,
+        keys: ("{ }", "{ }"),
+        also: "0 start",
+        short: "speed",
+        long: "slower or faster, from 1/4 to 16 times",
+        bindings: &[
+            bind!(Replay, Action::Play(Steer::Slower), [Key::char('{')]),
+            bind!(Replay, Action::Play(Steer::Faster), [Key::char('}')]),
+            bind!(Replay, Action::Play(Steer::Start), [Key::char('0')]),
+        ],
+    },
+    Hint {
+        place: Place::Everywhere,
+        keys: ("r", "r"),
+        also: "",
+        short: "record",
+        long: "record the screen into a .cast file, or end that",
+        bindings: &[bind!(Everywhere, Action::Record, [Key::char('r')])],
     },
     Hint {
         place: Place::Everywhere,

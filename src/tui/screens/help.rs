@@ -70,8 +70,8 @@ fn inner(width: u16) -> usize {
 
 fn lines(app: &App, theme: &Theme, width: u16) -> Vec<Line<'static>> {
     let width = inner(width);
-    let mut lines: Vec<_> =
-        keymap::hints(app.beneath()).flat_map(|hint| key_lines(hint, theme, width)).collect();
+    let hints = keymap::hints(app.beneath(), app.playback().is_some());
+    let mut lines: Vec<_> = hints.flat_map(|hint| key_lines(hint, theme, width)).collect();
     lines.push(Line::default());
     let states = if width >= TWO_STATES { 2 } else { 1 };
     lines.extend(State::ALL.chunks(states).map(|states| state_line(states, theme)));

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
+use crate::record::player::Steer;
 use crate::tui::app::App;
 use crate::tui::format::{clauses, clock};
 use crate::tui::keymap::{self, Action, Hint};
@@ -37,17 +38,28 @@ const GAP: &str = "   ";
 /// The keys that have room, in the keymap's order. The way to the help and the way out come first
 /// where not all have.
 fn shown(app: &App, theme: &Theme, room: usize) -> Vec<(&'static str, &'static str)> {
-    let hints: Vec<_> = keymap::hints(app.place()).filter(|hint| !hint.short.is_empty()).collect();
+    let hints: Vec<_> = keymap::hints(app.place(), app.playback().is_some())
+        .filter(|hint| !hint.short.is_empty())
+        .collect();
+    let playing = app.playback().is_some_and(|playback| playback.playing);
     let text = |hint: &Hint| {
         let pauses = hint.bindings.iter().any(|b| b.action == Action::Pause);
-        let short = if pauses && app.paused() { "resume" } else { hint.short };
+        let plays = hint.bindings.iter().any(|b| b.action == Action::Play(Steer::Toggle));
+        let records = hint.bindings.iter().any(|b| b.action == Action::Record);
+        let short = match hint.short {
+            _ if pauses && app.paused() => "resume",
+            _ if plays && playing => "pause",
+            _ if records && app.recording().is_some() => "stop rec",
+            short => short,
+        };
         (theme.pick(hint.keys.0, hint.keys.1), short)
     };
-    // A frozen view can be released wherever there is room for a key.
+    // A view that stands still can be released wherever there is room for a key.
     let needed = |hint: &Hint| {
         let needs = |action: Action| match action {
             Action::Help | Action::Quit => true,
             Action::Pause => app.paused(),
+            Action::Play(Steer::Toggle) => !playing,
             _ => false,
         };
         hint.bindings.iter().any(|b| needs(b.action))

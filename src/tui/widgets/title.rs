@@ -109,16 +109,19 @@ fn names(snapshot: &Snapshot, room: usize, theme: &Theme) -> Vec<Span<'static>> 
     spans
 }
 
-fn tags(snapshot: &Snapshot, theme: &Theme) -> Vec<Span<'static>> {
+fn tags(app: &App, snapshot: &Snapshot, theme: &Theme) -> Vec<Span<'static>> {
     let mut words: Vec<_> =
         snapshot.label_words().into_iter().map(|word| specified(word, snapshot)).collect();
     if snapshot.run.bare {
         words.push("no probes".to_owned());
     }
-    words
-        .iter()
-        .flat_map(|word| [Span::styled(format!(" {word} "), theme.tag), Span::raw(" ")])
-        .collect()
+    let tag = |text: String, style| [Span::styled(text, style), Span::raw(" ")];
+    let tags = words.iter().flat_map(|word| tag(format!(" {word} "), theme.tag));
+    let recording = app.recording().map(|seconds| {
+        let (minutes, seconds) = (seconds / 60, seconds % 60);
+        tag(format!("{} REC {minutes:02}:{seconds:02}", theme.pick("●", "*")), theme.alarm)
+    });
+    tags.chain(recording.into_iter().flatten()).collect()
 }
 
 /// A word of caution, with what it speaks of where that is what preprocess does in place of the plain thing.
@@ -197,7 +200,7 @@ fn figures(app: &App, snapshot: &Snapshot) -> Vec<Figure> {
 /// One row: the rate, then as many figures as fit, and the words of caution at the end.
 fn one_row(frame: &mut Frame<'_>, app: &App, theme: &Theme, row: Rect) {
     let Some(snapshot) = app.snapshot() else { return };
-    let tags_width = words(frame, snapshot, theme, row);
+    let tags_width = words(frame, app, theme, row);
     let throughput = rate(app.window().and_then(|w| w.throughput()));
     let mut spans = vec![
         Span::styled(format!(" {throughput:>7}"), theme.value),
@@ -297,7 +300,8 @@ fn cards(frame: &mut Frame<'_>, app: &App, theme: &Theme, area: Rect, machine: b
         x += width;
     }
     let (x, y) = (unit.right() + 2, area.y + 2);
-    let row = Rect { x, y, width: area.right().saturating_sub(x), height: 1 };
+    let taken = words(frame, app, theme, Rect { y, height: 1, ..area }) as u16;
+    let row = Rect { x, y, width: area.right().saturating_sub(x + taken), height: 1 };
     if snapshot.items.failed > 0 && !machine && app.screen() == Screen::Overview {
         // Where no panel has room for them.
         failures::render(frame, app, theme, Rect { x: row.x - 1, ..row });
@@ -308,14 +312,17 @@ fn cards(frame: &mut Frame<'_>, app: &App, theme: &Theme, area: Rect, machine: b
         };
         let end = snapshot.run.duration_s.map(|seconds| (seconds * 1e9) as u64);
         let end = end.map_or_else(String::new, |end| format!(" · the run ends at {}", clock(end)));
-        frame.render_widget(Line::styled(format!("{note}{end}"), theme.label), row);
+        // Half of it says nothing, and the footer names the window too.
+        let room = usize::from(row.width);
+        let whole = [format!("{note}{end}"), note].into_iter().find(|text| text.width() <= room);
+        frame.render_widget(Line::styled(whole.unwrap_or_default(), theme.label), row);
     }
-    words(frame, snapshot, theme, Rect { y: area.y + 2, height: 1, ..area });
 }
 
 /// The words of caution at the right end of a row; returns the cells that they take.
-fn words(frame: &mut Frame<'_>, snapshot: &Snapshot, theme: &Theme, row: Rect) -> usize {
-    let tags = tags(snapshot, theme);
+fn words(frame: &mut Frame<'_>, app: &App, theme: &Theme, row: Rect) -> usize {
+    let Some(snapshot) = app.snapshot() else { return 0 };
+    let tags = tags(app, snapshot, theme);
     let width: usize = tags.iter().map(Span::width).sum();
     let x = row.right().saturating_sub(width as u16).max(row.x);
     frame.render_widget(Line::from(tags), Rect { x, width: row.right() - x, ..row });

@@ -1,0 +1,80 @@
+//! What a run and a replay have in common: on what their dashboard is drawn, and how that is recorded.
+
+use std::io::IsTerminal;
+
+use super::run::setup;
+use super::{Failure, without_controls};
+use crate::config::RecordingConfig;
+use crate::profile::snapshot::{EngineInfo, InputInfo};
+use crate::tui::TuiError;
+use crate::tui::reel::ReelOptions;
+use crate::tui::script::{Script, ScriptError};
+
+/// On what a dashboard is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Screen {
+    /// On the terminal.
+    Terminal,
+    /// On a screen of that size that nobody sees.
+    Unseen((u16, u16)),
+    /// There is none.
+    None,
+}
+
+impl Screen {
+    /// What there is for it.
+    pub(super) fn choose(recording: &RecordingConfig, headless: bool) -> Result<Self, Failure> {
+        if let Some(size) = recording.size {
+            return Ok(Self::Unseen(size));
+        }
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let terminal = std::io::stdout().is_terminal() && !dumb;
+        if terminal && !headless {
+            return Ok(Self::Terminal);
+        }
+        let asked = [("--record", &recording.record), ("--script", &recording.script)];
+        if let Some((flag, _)) = asked.iter().find(|(_, path)| path.is_some()) {
+            let message =
+                format!("{flag} is for the dashboard, and standard output is no terminal");
+            return Err(Failure::usage(message)
+                .hint("to record it without one: --record FILE.cast --screen 100x30"));
+        }
+        Ok(Self::None)
+    }
+}
+
+/// The script that was named, if one was.
+pub(super) fn script(
+    recording: &RecordingConfig,
+    replay: bool,
+) -> Result<Option<Script>, ScriptError> {
+    recording.script.as_ref().map(|path| Script::read(path, replay)).transpose()
+}
+
+/// Fails early where a screencast could not be written.
+pub(super) fn try_record(recording: &RecordingConfig) -> Result<(), Failure> {
+    recording.record.as_ref().map_or(Ok(()), |path| setup::try_file(path, "--record"))
+}
+
+/// How the screen is recorded.
+pub(super) fn reel(
+    recording: &RecordingConfig,
+    input: &InputInfo,
+    engine: &EngineInfo,
+    dated: bool,
+) -> ReelOptions {
+    let RecordingConfig { record, version, .. } = recording;
+    let title = without_controls(&format!("pipetop: {} on {}", input.name, engine.name));
+    ReelOptions { path: record.clone(), version: *version, title: Some(title), dated }
+}
+
+/// What a screen that could not go on comes to.
+pub(super) fn left(error: &TuiError) -> Failure {
+    Failure::new(error.to_string())
+}
+
+impl From<ScriptError> for Failure {
+    fn from(error: ScriptError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
