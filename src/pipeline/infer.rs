@@ -118,6 +118,7 @@ pub struct EngineError(pub String);
 /// Where the device's time went so far, by events that the engine recorded on it: exact, and of our own
 /// work alone. Cumulative; intervals are booked once their last event is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DeviceTimes {
     /// Batches booked.
     pub batches: u64,

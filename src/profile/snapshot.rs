@@ -3,6 +3,9 @@
 //! A [`Snapshot`] holds cumulative counters, open states and a time: never a rate. Rates are the
 //! difference of two snapshots, a [`Window`](super::window::Window), so that dropped frames, pause,
 //! seek and the final report all agree. What could not be measured is `None`.
+//!
+//! Snapshots are saved and come back in later versions: a field that is added is `#[serde(default)]`, and
+//! none changes its meaning.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -20,7 +23,7 @@ pub use crate::pipeline::ledger::{FailedItem, Segment};
 pub use crate::pipeline::source::InputInfo;
 pub use crate::probe::gpu::{Gauge, GpuSample, GpuWatch, Metric, Throttle};
 pub use crate::probe::lock::Switching;
-pub use crate::probe::state::{Wait, Waits};
+pub use crate::probe::state::{Wait, Waits, named_waits};
 
 /// Everything that was measured up to one moment of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -78,6 +81,7 @@ pub struct Snapshot {
 
 /// What does not change during a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RunInfo {
     /// A name for this run: start time and process id.
     pub id: String,
@@ -150,6 +154,7 @@ pub struct Label {
 
 /// Images in and out, since the start of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Items {
     /// Reads begun, loops counted again.
     pub read: u64,
@@ -241,6 +246,7 @@ pub struct ThreadSample {
     /// Time on the run queue since then: wants a CPU and has none.
     pub runnable: Option<Nanos>,
     /// Declared waits since then; `None` where the thread is not registered.
+    #[serde(with = "named_waits::optional")]
     pub waits: Option<Waits>,
     /// The lock that it waits for now.
     pub lock: Option<String>,
@@ -268,6 +274,7 @@ pub struct LaneSample {
     /// Since when it has been measured, since the start of the run.
     pub since: Nanos,
     /// Its waits: io, delay, backpressured, starved, parked.
+    #[serde(with = "named_waits")]
     pub waits: Waits,
     /// Images it has read.
     pub items: u64,
@@ -275,6 +282,7 @@ pub struct LaneSample {
 
 /// An instrumented lock's counters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LockSample {
     /// Its name.
     pub name: String,
@@ -313,6 +321,7 @@ impl LockSample {
 
 /// The engine's own account of its device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DeviceSample {
     /// Which device, where it is one of those that the driver shows.
     pub uuid: Option<Arc<str>>,
@@ -322,6 +331,7 @@ pub struct DeviceSample {
 
 /// The machine's CPU and memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct HostSample {
     /// When the machine was looked at, since the start of the run: less often than samples are taken.
     pub at: Nanos,
@@ -337,6 +347,7 @@ pub struct HostSample {
 
 /// What pipetop itself costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct OwnSample {
     /// CPU time of its own threads: screen, sampler, the watch over GPUs.
     pub cpu: Option<Nanos>,
