@@ -18,13 +18,13 @@ out=${1:-$here}
 [ $# -gt 0 ] && shift
 mkdir -p "$out"
 
-# Cores that this process may use.
+# Cores that this process may use; THREADS=1,2,4,8 measures fewer points.
 cores=$(nproc 2>/dev/null || echo 2)
 
 # Why these settings: README.md.
 "$pipetop" sweep \
     --no-config \
-    --over "preprocess.threads=1..$cores" \
+    --over "preprocess.threads=${THREADS:-1..$cores}" \
     --work native,gil-release,gil-hold,loop-hold \
     --engine null:u8 --geometry squash2160 \
     --set preprocess.scaled_decode=off \

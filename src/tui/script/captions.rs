@@ -44,7 +44,8 @@ impl Caption {
             said.push_str(&figure(name, app));
             rest = after;
         }
-        said + rest
+        // Where nothing is synthetic, emulated or recorded, no empty brackets say so.
+        (said + rest).replace(" ()", "")
     }
 }
 
