@@ -119,7 +119,7 @@ pub struct BenchInferArgs {
     /// The model: a classifier in ONNX, or the one built in
     #[arg(long, value_name = "FILE.onnx|builtin", default_value = "builtin")]
     pub model: PathBuf,
-    /// The engine: auto, cpu, rten or cuda[:N]
+    /// The engine: cpu, rten, cuda or cuda:N
     #[arg(long, visible_alias = "device", value_name = "ENGINE", value_parser = parse_engine, default_value = "cpu")]
     pub engine: EngineChoice,
     /// Images of a batch; several, one after another
