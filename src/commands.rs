@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod classify;
 pub mod doctor;
+mod outputs;
 mod recording;
 pub mod render;
 pub mod replay;

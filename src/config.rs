@@ -147,6 +147,15 @@ pub enum InputChoice {
 }
 
 impl InputChoice {
+    /// The files and folders that were named.
+    pub fn places(&self) -> Vec<&Path> {
+        match self {
+            Self::Synthetic { .. } => Vec::new(),
+            Self::Paths(paths) => paths.iter().map(PathBuf::as_path).collect(),
+            Self::List(list) => vec![list],
+        }
+    }
+
     /// Finds the images.
     ///
     /// # Errors

@@ -1,9 +1,11 @@
 //! What a run and a replay have in common: on what their dashboard is drawn, and how that is recorded.
 
 use std::io::IsTerminal;
+use std::path::Path;
 
 use super::run::setup;
-use super::{Failure, without_controls};
+use super::{Failure, outputs, without_controls};
+use crate::cli::Sink;
 use crate::config::RecordingConfig;
 use crate::profile::snapshot::{EngineInfo, InputInfo};
 use crate::tui::TuiError;
@@ -49,6 +51,28 @@ pub(super) fn script(
     replay: bool,
 ) -> Result<Option<Script>, ScriptError> {
     recording.script.as_ref().map(|path| Script::read(path, replay)).transpose()
+}
+
+/// Refuses files that would overwrite one another or an input.
+pub(super) fn keep_apart(
+    recording: &RecordingConfig,
+    others: &[(&str, Option<&Path>)],
+    inputs: &[&Path],
+) -> Result<(), Failure> {
+    let record = ("--record", recording.record.as_deref());
+    let files = others.iter().copied().chain([record]);
+    let files: Vec<(&str, &Path)> =
+        files.filter_map(|(flag, path)| path.map(|path| (flag, path))).collect();
+    let script = recording.script.as_deref();
+    outputs::keep_apart(&files, &inputs.iter().copied().chain(script).collect::<Vec<_>>())
+}
+
+/// The file of a sink, where it is one.
+pub(super) fn file_of(sink: Option<&Sink>) -> Option<&Path> {
+    match sink {
+        Some(Sink::File(path)) => Some(path),
+        Some(Sink::Stdout) | None => None,
+    }
 }
 
 /// Fails early where a screencast could not be written.

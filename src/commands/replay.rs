@@ -25,6 +25,12 @@ pub fn run(args: &ReplayArgs) -> Result<Exit, Failure> {
     let headless = args.headless || args.json == Some(Sink::Stdout);
     let recording = RecordingConfig::settle(args.recording.clone(), headless)?;
     let screen = Screen::choose(&recording, headless)?;
+    let json = ("--json", recording::file_of(args.json.as_ref()));
+    recording::keep_apart(&recording, &[json], &[&args.file])?;
+    if args.looping && recording.size.is_some() && recording.script.is_none() {
+        return Err(Failure::usage("--loop with --screen would be recorded without an end")
+            .hint("leave --loop out, or end it by a script: --script FILE.toml"));
+    }
     let mut stream = Stream::open(&args.file)?;
     setup::tell(&stream.notices());
     setup::try_json(args.json.as_ref())?;

@@ -36,6 +36,12 @@ const WAITING_SNAPSHOTS: usize = 64;
 pub fn run(args: RunArgs) -> Result<Exit, Failure> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut config = RunConfig::load(args, cores)?;
+    let files = [
+        ("--save", config.save.as_deref()),
+        ("--json", recording::file_of(config.json.as_ref())),
+        ("--output", config.output.as_deref()),
+    ];
+    recording::keep_apart(&config.recording, &files, &config.input.places())?;
     setup::start_log(&config)?;
     setup::try_json(config.json.as_ref())?;
     let script = recording::script(&config.recording, false)?;

@@ -1,6 +1,6 @@
 //! Reads casts of version 2 and 3, from pipetop or any other program.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read as _};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -42,15 +42,28 @@ pub struct Reader<R> {
     over: bool,
 }
 
+/// The longest line that is read: a frame of the largest screen with colours everywhere takes a tenth of it.
+const LONGEST_LINE: u64 = 256 << 20;
+const TOO_LONG: &str = "no asciicast: it is longer than 256 MiB";
+
+/// The next line with its end, one byte longer than allowed at most; empty at the end of the input.
+fn one_line(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    input.take(LONGEST_LINE + 1).read_until(b'\n', &mut line)?;
+    Ok(line)
+}
+
 impl<R: BufRead> Reader<R> {
     /// Reads the header.
     ///
     /// # Errors
     /// Where the input cannot be read, or its first line is no header of version 2 or 3.
     pub fn new(mut input: R) -> Result<Self, CastError> {
-        let mut line = Vec::new();
-        input.read_until(b'\n', &mut line)?;
+        let line = one_line(&mut input)?;
         let error = |what: String| CastError::Line { line: 1, what };
+        if line.len() as u64 > LONGEST_LINE {
+            return Err(error(TOO_LONG.to_owned()));
+        }
         let expected = "no asciicast: the first line must be a JSON object such as \
                         {\"version\":3,\"term\":{\"cols\":80,\"rows\":24}}";
         let header = match serde_json::from_slice(&line) {
@@ -72,12 +85,15 @@ impl<R: BufRead> Reader<R> {
     /// The next event; `None` at the end.
     fn read(&mut self) -> Result<Option<Timed>, CastError> {
         loop {
-            let mut bytes = Vec::new();
-            if self.input.read_until(b'\n', &mut bytes)? == 0 {
+            let bytes = one_line(&mut self.input)?;
+            if bytes.is_empty() {
                 return Ok(None);
             }
             self.line += 1;
             let line = self.line;
+            if bytes.len() as u64 > LONGEST_LINE {
+                return Err(CastError::Line { line, what: TOO_LONG.to_owned() });
+            }
             let ended = bytes.ends_with(b"\n");
             let text = bytes.trim_ascii();
             if text.is_empty() || text.starts_with(b"#") {
