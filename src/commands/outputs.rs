@@ -27,7 +27,7 @@ pub(super) fn keep_apart(outputs: &[(&str, &Path)], inputs: &[&Path]) -> Result<
 
 /// Pipes and devices take more than one.
 fn is_file(path: &Path) -> bool {
-    path.is_file() || !path.exists()
+    path.is_file() || path.is_dir() || !path.exists()
 }
 
 /// Where a file is or would be, without links.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use self::progress::Progress;
 use super::run::setup;
-use super::{Exit, Failure, print};
+use super::{Exit, Failure, outputs, print};
 use crate::cli::{Sink, SweepArgs};
 use crate::config::{Defaults, RunConfig, usable_cores};
 use crate::export::sweep as export;
@@ -44,6 +44,7 @@ pub fn run(args: &SweepArgs) -> Result<Exit, Failure> {
     let mut config = RunConfig::load_onto(args.run(), defaults())?;
     let works = args.works();
     check(args, &works)?;
+    outputs::keep_apart(&files(args), &config.input.places())?;
     setup::start_log(&config)?;
     try_files(args)?;
     let source = setup::source(&config)?;
@@ -129,13 +130,6 @@ fn check(args: &SweepArgs, works: &[Work]) -> Result<(), Failure> {
     if points > MOST_POINTS {
         return Err(Failure::usage(format!("{points} points are more than {MOST_POINTS}"))
             .hint("take larger steps, as in 1..64:8 or 1..64:x2"));
-    }
-    let files = files(args);
-    for (index, (flag, path)) in files.iter().enumerate() {
-        if let Some((other, _)) = files[..index].iter().find(|(_, before)| before == path) {
-            let path = path.display();
-            return Err(Failure::usage(format!("{other} and {flag} name one file, {path}")));
-        }
     }
     Ok(())
 }

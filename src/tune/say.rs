@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use super::curve::{Curve, Row};
+use super::meter::LEAST_SLICES;
 use super::sweep::{Measured, State, Sweep};
 use crate::pipeline::Stage;
 use crate::profile::limit::Limit;
@@ -48,11 +49,8 @@ fn scaling(curve: &Curve<'_>, sweep: &Sweep) -> String {
     if (from - n).abs() < 0.5 {
         return "one point with at most one thread a core shows no course".to_owned();
     }
-    let widths =
-        [first, last].map(|row| row.measured.and_then(|m| m.rate.relative()).unwrap_or(0.0));
-    let widest = widths[0].max(widths[1]);
-    if widest > VAGUE {
-        return format!("too uncertain to tell: ±{:.0} % at one of its ends", widest * 100.0);
+    if let Some(vague) = vague([first.measured, last.measured]) {
+        return format!("too uncertain to tell: {vague} at one of its ends");
     }
     let growth = speedup / from;
     let why = why(last, sweep).filter(|_| efficiency < 0.95);
@@ -82,6 +80,18 @@ fn scaling(curve: &Curve<'_>, sweep: &Sweep) -> String {
         text += &dearer;
     }
     text
+}
+
+/// Why two points cannot be compared, where they are too uncertain.
+fn vague(two: [Option<&Measured>; 2]) -> Option<String> {
+    let mut widest = 0.0_f64;
+    for measured in two {
+        let Some(width) = measured.and_then(|measured| measured.rate.relative()) else {
+            return Some("no interval".to_owned());
+        };
+        widest = widest.max(width);
+    }
+    (widest > VAGUE).then(|| format!("±{:.0} %", widest * 100.0))
 }
 
 /// What the threads did where they did not run.
@@ -152,6 +162,9 @@ fn best(curve: &Curve<'_>, sweep: &Sweep) -> String {
     let Some((worst, least)) = rated.min_by(|a, b| a.1.total_cmp(&b.1)) else {
         return "nothing was measured".to_owned();
     };
+    if let Some(vague) = vague([best.measured, worst.measured]) {
+        return format!("too uncertain to tell: {vague} at {} or {}", best.value, worst.value);
+    }
     let name = sweep.axes[0].name();
     let overlap = |a: Option<&Measured>, b: Option<&Measured>| {
         let (a, b) = (a.and_then(|m| m.rate.ends()), b.and_then(|m| m.rate.ends()));
@@ -186,6 +199,9 @@ pub fn map(sweep: &Sweep, work: usize) -> String {
         let texts = values.map(|(id, value)| format!("{} {value}", id.spec().name));
         texts.collect::<Vec<_>>().join(", ")
     };
+    if let Some(vague) = vague([Some(most), Some(least)]) {
+        return format!("too uncertain to tell: {vague} at {} or {}", place(best), place(worst));
+    }
     let factor = most.rate.mean / least.rate.mean.max(f64::MIN_POSITIVE);
     format!("fastest at {}: {factor:.2} × of {}", place(best), place(worst))
 }
@@ -200,6 +216,13 @@ pub fn cautions(sweep: &Sweep) -> Vec<String> {
             "{wide} of {} points did not reach ±{} % in their time",
             measured().count(),
             plain(sweep.target.relative * 100.0),
+        ));
+    }
+    let least = sweep.target.slice.saturating_mul(LEAST_SLICES as u64);
+    if wide > 0 && sweep.target.limit < least {
+        said.push(format!(
+            "no point can reach it in less than {:.1} s: give it more with --limit",
+            least as f64 / 1e9
         ));
     }
     if sweep.failed > 0 {
